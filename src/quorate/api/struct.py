@@ -1,0 +1,76 @@
+"""The base of every wire type, and the annotations that carry its rules.
+
+A field is declared once. From the declaration come the decoder (msgspec, in C), the structural schema
+that the embedded engine validates with, and the generated CRD:
+
+- bounds and patterns: ``Annotated[int, Meta(ge=0, le=7)]`` (msgspec's own ``Meta``);
+- a rule between fields or against the old value: ``Annotated[str, rule("self == oldSelf", "…")]``, or
+  for a whole struct the class variable ``RULES``;
+- how a list merges: ``Annotated[tuple[Condition, ...], list_map("type")]`` or ``list_set()``.
+
+Types are frozen and share their parts freely: a snapshot is a reference, a change is ``replace``.
+They are not tracked by the garbage collector (``gc=False``): wire data is a tree, it has no cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+S = TypeVar("S", bound="Struct")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule (``x-kubernetes-validations``): ``self`` is the value, ``oldSelf`` makes it a transition rule."""
+
+    expression: str
+    message: str
+    #: One of FieldValueInvalid, FieldValueForbidden, FieldValueRequired, FieldValueDuplicate.
+    reason: str = "FieldValueInvalid"
+    #: Where the error is reported, relative to the struct that carries the rule, such as ``.nodeName``.
+    field_path: str = ""
+
+    def to_schema(self) -> dict[str, str]:
+        """As the CRD and the embedded engine read it."""
+        schema = {"rule": self.expression, "message": self.message}
+        if self.reason != "FieldValueInvalid":
+            schema["reason"] = self.reason
+        if self.field_path:
+            schema["fieldPath"] = self.field_path
+        return schema
+
+
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
+    """Base of every wire type: immutable, camelCase on the wire, absent fields stay absent."""
+
+    #: Rules between the fields of this struct.
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+
+def replace(struct: S, /, **changes: Any) -> S:
+    """A copy with some fields changed; everything else is shared."""
+    return msgspec.structs.replace(struct, **changes)
+
+
+def rule(expression: str, message: str, *, reason: str = "FieldValueInvalid") -> Meta:
+    """A CEL rule on one field."""
+    return Meta(extra_json_schema={"x-kubernetes-validations": [Rule(expression, message, reason).to_schema()]})
+
+
+def immutable(message: str = "is immutable") -> Meta:
+    """The field cannot change once the object exists (it must be required, or its absence is also fixed by a RULE)."""
+    return rule("self == oldSelf", message)
+
+
+def list_map(*keys: str) -> Meta:
+    """A list whose items are identified by these fields; duplicates are refused."""
+    return Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+
+
+def list_set() -> Meta:
+    """A list of distinct scalars."""
+    return Meta(extra_json_schema={"x-kubernetes-list-type": "set"})

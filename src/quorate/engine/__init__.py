@@ -1,0 +1,1 @@
+"""How a controller runs, and where its objects live."""

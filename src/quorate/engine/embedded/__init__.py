@@ -1,0 +1,1 @@
+"""The embedded engine: Kubernetes' semantics over a SQLite file in this process."""

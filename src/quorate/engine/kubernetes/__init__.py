@@ -1,0 +1,1 @@
+"""The Kubernetes engine: the same Store over a real API server."""
