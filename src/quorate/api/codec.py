@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,10 +33,15 @@ def _encode_hook(value: object) -> object:
 _encoder = msgspec.json.Encoder(enc_hook=_encode_hook)
 
 
-@cache
+_decoders: dict[object, msgspec.json.Decoder[Any]] = {}
+
+
 def decoder(wanted: type[T]) -> msgspec.json.Decoder[T]:
     """The (cached) JSON decoder of a type. Unknown fields are skipped, known ones are checked."""
-    return msgspec.json.Decoder(wanted, dec_hook=_decode_hook)
+    known = _decoders.get(wanted)
+    if known is None:
+        known = _decoders[wanted] = msgspec.json.Decoder(wanted, dec_hook=_decode_hook)
+    return known
 
 
 def decode(wanted: type[T], data: bytes) -> T:

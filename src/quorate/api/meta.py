@@ -27,7 +27,7 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class OwnerReference(Struct, kw_only=True):
+class OwnerReference(Struct):
     """Points from a child to the object it belongs to."""
 
     api_version: str
@@ -38,7 +38,7 @@ class OwnerReference(Struct, kw_only=True):
     block_owner_deletion: bool | None = None
 
 
-class ObjectMeta(Struct, kw_only=True):
+class ObjectMeta(Struct):
     """What Kubernetes keeps about an object beside its spec and status. managedFields are not read."""
 
     name: str = ""
@@ -56,7 +56,7 @@ class ObjectMeta(Struct, kw_only=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Condition(Struct, kw_only=True):
+class Condition(Struct):
     """One aspect of an object's state, for people and for ``kubectl wait``."""
 
     type: Annotated[str, Meta(min_length=1, max_length=316)]
@@ -67,7 +67,7 @@ class Condition(Struct, kw_only=True):
     observed_generation: Annotated[int, Meta(ge=0)] | None = None
 
 
-class Resource(Struct, kw_only=True):
+class Resource(Struct):
     """Base of every kind. ``KIND`` is set by the ``kind`` decorator; apiVersion and kind are added when encoding."""
 
     KIND: ClassVar[Kind]

@@ -18,7 +18,7 @@ from quorate.api.codec import to_builtins
 from quorate.api.kind import Kind
 from quorate.api.quantity import QUANTITY_PATTERN, Quantity
 from quorate.api.secret import Secret
-from quorate.api.struct import Struct
+from quorate.api.struct import Rule, Struct
 
 Schema = dict[str, Any]
 
@@ -45,7 +45,8 @@ def metadata_schema() -> Schema:
 
 
 def _struct(info: types.StructType) -> Schema:
-    cls: type[Struct] = info.cls
+    cls = info.cls
+    rules: tuple[Rule, ...] = getattr(cls, "RULES", ())
     properties: Schema = {}
     required: list[str] = []
     for field in info.fields:
@@ -61,8 +62,8 @@ def _struct(info: types.StructType) -> Schema:
     result["properties"] = properties
     if required:
         result["required"] = sorted(required)
-    if cls.RULES:
-        result["x-kubernetes-validations"] = [rule.to_schema() for rule in cls.RULES]
+    if rules:
+        result["x-kubernetes-validations"] = [rule.to_schema() for rule in rules]
     return result
 
 

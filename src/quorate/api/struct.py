@@ -15,10 +15,10 @@ They are not tracked by the garbage collector (``gc=False``): wire data is a tre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, StructMeta
 
 S = TypeVar("S", bound="Struct")
 
@@ -44,7 +44,17 @@ class Rule:
         return schema
 
 
-class Struct(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class _WireType(StructMeta):
+    """Gives every wire type its settings; msgspec does not hand ``kw_only`` down to subclasses."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Self:
+        return super().__new__(
+            mcls, name, bases, namespace, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False
+        )
+
+
+class Struct(msgspec.Struct, metaclass=_WireType):
     """Base of every wire type: immutable, camelCase on the wire, absent fields stay absent."""
 
     #: Rules between the fields of this struct.
