@@ -15,7 +15,7 @@ They are not tracked by the garbage collector (``gc=False``): wire data is a tre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import Meta, StructMeta
@@ -48,13 +48,17 @@ class Rule:
 class _WireType(StructMeta):
     """Gives every wire type its settings; msgspec does not hand ``kw_only`` down to subclasses."""
 
-    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Self:
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _WireType:  # noqa: PYI034 - mypy allows no Self in a metaclass
         return super().__new__(
             mcls, name, bases, namespace, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False
         )
 
 
-class Struct(msgspec.Struct, metaclass=_WireType):
+# A type checker believes msgspec.Struct's own settings over the metaclass's, so it is not told of that base.
+_Base = object if TYPE_CHECKING else msgspec.Struct
+
+
+class Struct(_Base, metaclass=_WireType):
     """Base of every wire type: immutable, camelCase on the wire, absent fields stay absent."""
 
     #: Rules between the fields of this struct.
@@ -63,7 +67,7 @@ class Struct(msgspec.Struct, metaclass=_WireType):
 
 def replace(struct: S, /, **changes: Any) -> S:
     """A copy with some fields changed; everything else is shared."""
-    return msgspec.structs.replace(struct, **changes)
+    return cast("S", msgspec.structs.replace(cast("msgspec.Struct", struct), **changes))
 
 
 def rule(expression: str, message: str, *, reason: str = "FieldValueInvalid") -> Meta:
