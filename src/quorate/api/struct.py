@@ -55,7 +55,10 @@ class _WireType(StructMeta):
 
 
 # A type checker believes msgspec.Struct's own settings over the metaclass's, so it is not told of that base.
-_Base = object if TYPE_CHECKING else msgspec.Struct
+if TYPE_CHECKING:
+    _Base = object
+else:
+    _Base = msgspec.Struct
 
 
 class Struct(_Base, metaclass=_WireType):
