@@ -19,7 +19,8 @@ QuorateError
 │   ├── ServiceUnavailable    503
 │   └── ServerTimeout         504  the server gave up; a write may or may not have happened
 ├── OutcomeUnknown            the connection broke or timed out after a write was sent: read again
-├── StoreUnreachable          nothing was sent: no connection to the store
+├── StoreUnreachable          nothing was sent, or a read got no answer: no connection to the store
+├── UndecodableObject         the store has an object that does not fit our type: a newer version wrote it
 ├── StorageFailure            the embedded engine's file
 │   ├── StorageFull           no space left; nothing acknowledged is lost, reads go on
 │   ├── StorageDamaged        the file does not check out; it is left as it is
@@ -162,7 +163,11 @@ class OutcomeUnknown(QuorateError):
 
 
 class StoreUnreachable(QuorateError):
-    """No connection to the store; nothing was sent."""
+    """No connection to the store: nothing was written."""
+
+
+class UndecodableObject(QuorateError):
+    """An object that the store has and that does not fit its type here, because a newer version wrote it."""
 
 
 class StorageFailure(QuorateError):

@@ -54,6 +54,9 @@ class ObjectList(Generic[R]):
 
     items: tuple[R, ...]
     resource_version: str
+    #: (namespace, name) of objects that exist and do not fit their type here, because a newer version wrote them.
+    #: They are not gone: a cache keeps what it knew of them.
+    undecodable: tuple[tuple[str, str], ...] = ()
 
 
 class Store(Protocol):
