@@ -27,6 +27,7 @@ QuorateError
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
+├── CannotListen              the server's address or port is taken or not ours
 └── ConfigError               configuration, kubeconfig, flags
 
 An error says what happened, why, and what a person can do: message, then the correction if any.
@@ -192,6 +193,10 @@ class NotLeader(QuorateError):
 
 class InvalidPlan(QuorateError):
     """A decide() returned a Plan that breaks the rules: a programming error."""
+
+
+class CannotListen(QuorateError):
+    """The server's address or port is taken, or is not this machine's."""
 
 
 class ConfigError(QuorateError):
