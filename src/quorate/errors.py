@@ -27,6 +27,7 @@ QuorateError
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
+├── ForeignDefinition         a CRD of one of our names exists and belongs to somebody else
 ├── CannotListen              the server's address or port is taken or not ours
 └── ConfigError               configuration, kubeconfig, flags
 
@@ -193,6 +194,10 @@ class NotLeader(QuorateError):
 
 class InvalidPlan(QuorateError):
     """A decide() returned a Plan that breaks the rules: a programming error."""
+
+
+class ForeignDefinition(QuorateError):
+    """A CustomResourceDefinition of one of our names exists without our label; it was not touched."""
 
 
 class CannotListen(QuorateError):
