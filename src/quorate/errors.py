@@ -171,6 +171,13 @@ class StoreUnreachable(QuorateError):
 class UndecodableObject(QuorateError):
     """An object that the store has and that does not fit its type here, because a newer version wrote it."""
 
+    def __init__(self, *, kind: str, namespace: str, name: str, problem: str) -> None:
+        super().__init__(f"{kind} {namespace + '/' if namespace else ''}{name} does not fit its type here: {problem}")
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.problem = problem
+
 
 class StorageFailure(QuorateError):
     """The embedded engine's file cannot be used as asked."""
