@@ -86,6 +86,7 @@ class ApiServer:
         self.kubeconfig = directory / "kubeconfig"
         self.url = self.etcd_url = ""
         self._tls = ssl.create_default_context(cafile=str(self.ca_file))
+        self._served: set[str] = set()
         self._etcd: subprocess.Popen[bytes] | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -132,6 +133,7 @@ class ApiServer:
         """A new API server process on the same address and data. It remembers no watch history from before."""
         self.kill()
         self._start_server()
+        self._wait_for_apis()
 
     def compact(self) -> None:
         """Throw away all history in etcd, as happens every few minutes in a real cluster."""
@@ -161,9 +163,31 @@ class ApiServer:
                 raise StartFailed(f"CRD {definition['metadata']['name']}: {answer.body.decode()}")
         for definition in definitions:
             spec, name = definition["spec"], definition["metadata"]["name"]
-            listing = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}?limit=1"
             self._wait(f"CRD {name}", lambda n=name: _established(self.request("GET", f"{base}/{n}")))
-            self._wait(f"the API of {name}", lambda path=listing: self.request("GET", path).code == 200)
+            self._served.add(f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}?limit=1")
+        self._wait_for_apis()
+
+    def clear(self, *kinds: Kind) -> None:
+        """Remove every object of these kinds, finalizers or not."""
+        for kind in kinds:
+            base = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+            held: dict[str, list[str]] = {}
+            for item in self.request("GET", f"{base}/{kind.plural}").json()["items"]:
+                metadata = item["metadata"]
+                place = f"namespaces/{metadata['namespace']}/" if kind.namespaced else ""
+                names = held.setdefault(f"{base}/{place}{kind.plural}", [])
+                if metadata.get("finalizers"):
+                    names.append(metadata["name"])
+            for collection, names in held.items():
+                for name in names:
+                    freed = {"metadata": {"finalizers": None}}
+                    self.request("PATCH", f"{collection}/{name}", freed, "application/merge-patch+json")
+                self.request("DELETE", collection)
+
+    def _wait_for_apis(self) -> None:
+        """A CRD is served a moment after it is established, or after a new process has found it."""
+        for path in sorted(self._served):
+            self._wait(path, lambda path=path: self.request("GET", path).code == 200)
 
     def _start_server(self) -> None:
         key_file = self._accounts_key

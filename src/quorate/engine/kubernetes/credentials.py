@@ -86,7 +86,7 @@ class FixedCredentials:
     def _read(self) -> Identity:
         token = Secret(_text(self._token).strip()) if isinstance(self._token, Path) else self._token
         if token is not None and not token.reveal():
-            raise ConfigError(f"{self._token}: the token is empty")
+            raise ConfigError(f"{self._token if isinstance(self._token, Path) else 'token'}: is empty")
         if self._certificate is None or self._key is None:
             return Identity(token)
         certificate = _bytes(self._certificate) if isinstance(self._certificate, Path) else self._certificate

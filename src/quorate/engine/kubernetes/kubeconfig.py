@@ -1,7 +1,6 @@
-"""Kubeconfig files: several are merged as kubectl does, one context is resolved to a ``Connection``.
+"""One context of the kubeconfig files, resolved to a ``Connection``.
 
-The first file that defines a name, or sets the current context, wins; a relative path counts from the file that
-holds it. Every problem is a ConfigError that names the file and the field.
+Every problem is a ConfigError that names the file, the context and the field, and never a secret.
 """
 
 from __future__ import annotations
@@ -9,20 +8,16 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
-import yaml
-
-from quorate.api import codec
 from quorate.api.secret import Secret
 from quorate.engine.clock import Clock
 from quorate.engine.kubernetes.connection import Connection
 from quorate.engine.kubernetes.credentials import Credentials, FixedCredentials
 from quorate.engine.kubernetes.exec_plugin import API_VERSIONS, ExecCommand, ExecCredentials, cluster_information
+from quorate.engine.kubernetes.kubeconfig_file import Cluster, Entry, Exec, User, read_merged
 from quorate.engine.kubernetes.proxy import checked_proxy, proxy_for
 from quorate.errors import ConfigError
 
@@ -30,97 +25,6 @@ from quorate.errors import ConfigError
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 
 T = TypeVar("T")
-
-
-class _Kebab(msgspec.Struct, frozen=True, rename="kebab"):
-    """Most names in a kubeconfig are kebab-case; those that are not say so."""
-
-
-class _Extension(_Kebab, frozen=True):
-    name: str
-    extension: Any = None
-
-
-class _Cluster(_Kebab, frozen=True):
-    server: str = ""
-    tls_server_name: str | None = None
-    insecure_skip_tls_verify: bool = False
-    certificate_authority: str | None = None
-    certificate_authority_data: str | None = None
-    proxy_url: str | None = None
-    extensions: list[_Extension] | None = None
-
-
-class _Variable(_Kebab, frozen=True):
-    name: str
-    value: str
-
-
-class _Exec(msgspec.Struct, frozen=True, rename="camel"):
-    command: str
-    api_version: str = ""
-    args: list[str] | None = None
-    env: list[_Variable] | None = None
-    install_hint: str = ""
-    provide_cluster_info: bool = False
-    interactive_mode: str | None = None
-
-
-class _User(_Kebab, frozen=True):
-    client_certificate: str | None = None
-    client_certificate_data: str | None = None
-    client_key: str | None = None
-    client_key_data: Secret | None = None
-    token: Secret | None = None
-    token_file: str | None = msgspec.field(default=None, name="tokenFile")
-    exec: _Exec | None = None
-    username: str | None = None
-    auth_provider: Any = None
-    impersonated: str | None = msgspec.field(default=None, name="as")
-
-
-class _Context(_Kebab, frozen=True):
-    cluster: str = ""
-    user: str = ""
-    namespace: str | None = None
-
-
-class _NamedCluster(_Kebab, frozen=True):
-    name: str
-    cluster: _Cluster | None = None
-
-
-class _NamedUser(_Kebab, frozen=True):
-    name: str
-    user: _User | None = None
-
-
-class _NamedContext(_Kebab, frozen=True):
-    name: str
-    context: _Context | None = None
-
-
-class _File(_Kebab, frozen=True):
-    current_context: str | None = None
-    clusters: list[_NamedCluster] | None = None
-    users: list[_NamedUser] | None = None
-    contexts: list[_NamedContext] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
-    """A definition and the file it came from."""
-
-    file: Path
-    value: T
-
-
-@dataclass(slots=True)
-class _Merged:
-    current: str = ""
-    clusters: dict[str, _Entry[_Cluster]] = field(default_factory=dict)
-    users: dict[str, _Entry[_User]] = field(default_factory=dict)
-    contexts: dict[str, _Entry[_Context]] = field(default_factory=dict)
 
 
 def load_kubeconfig(
@@ -137,14 +41,14 @@ def load_kubeconfig(
     present = [file for file in files if file.exists()]
     if not present:
         raise ConfigError(f"{shown}: there is no such file; name a kubeconfig by flag or in KUBECONFIG")
-    merged = _merge(present)
+    merged = read_merged(present)
     name = context or merged.current
     if not name:
         raise ConfigError(f"{shown}: current-context is not set; the contexts are: {_names(merged.contexts)}")
     chosen = _pick(merged.contexts, name, "context", shown)
     origin = f"{chosen.file}, context {name!r}"
     cluster = _pick(merged.clusters, chosen.value.cluster, "cluster", origin)
-    user = _pick(merged.users, chosen.value.user, "user", origin) if chosen.value.user else _Entry(chosen.file, _User())
+    user = _pick(merged.users, chosen.value.user, "user", origin) if chosen.value.user else Entry(chosen.file, User())
     where = f"{origin}, cluster {chosen.value.cluster!r}"
     server = _server(cluster.value.server, where)
     ca = _ca(cluster, where)
@@ -172,46 +76,7 @@ def load_kubeconfig(
     )
 
 
-def _merge(files: list[Path]) -> _Merged:
-    merged = _Merged()
-    for path in files:
-        file = _read(path)
-        merged.current = merged.current or file.current_context or ""
-        _add(
-            merged.clusters, path, "clusters", [(each.name, each.cluster or _Cluster()) for each in file.clusters or ()]
-        )
-        _add(merged.users, path, "users", [(each.name, each.user or _User()) for each in file.users or ()])
-        _add(
-            merged.contexts, path, "contexts", [(each.name, each.context or _Context()) for each in file.contexts or ()]
-        )
-    return merged
-
-
-def _add(into: dict[str, _Entry[T]], path: Path, what: str, named: list[tuple[str, T]]) -> None:
-    seen = set()
-    for name, value in named:
-        if name in seen:
-            raise ConfigError(f"{path}: {what}: {name!r} is defined twice")
-        seen.add(name)
-        into.setdefault(name, _Entry(path, value))
-
-
-def _read(path: Path) -> _File:
-    try:
-        content = yaml.safe_load(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        # Not the error's text: it quotes the file, and the file is full of secrets.
-        mark = getattr(error, "problem_mark", None)
-        raise ConfigError(f"{path}: is not YAML{f' (line {mark.line + 1})' if mark else ''}") from None
-    try:
-        return codec.convert(_File, content if content is not None else {})
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {error}") from error
-
-
-def _pick(defined: dict[str, _Entry[T]], name: str, what: str, origin: str) -> _Entry[T]:
+def _pick(defined: dict[str, Entry[T]], name: str, what: str, origin: str) -> Entry[T]:
     if name not in defined:
         raise ConfigError(f"{origin}: {what} {name!r} is not defined; defined are: {_names(defined)}")
     return defined[name]
@@ -223,14 +88,14 @@ def _names(defined: Mapping[str, object]) -> str:
 
 def _server(server: str, where: str) -> str:
     url = urlsplit(server)
+    if "@" in url.netloc:
+        raise ConfigError(f"{where}: server: credentials do not belong into the URL")
     if url.scheme not in ("https", "http") or not url.hostname:
         raise ConfigError(f"{where}: server: {server!r} is not an http or https URL")
-    if url.username or url.password:
-        raise ConfigError(f"{where}: server: credentials do not belong into the URL")
     return server.rstrip("/")
 
 
-def _ca(cluster: _Entry[_Cluster], where: str) -> bytes | None:
+def _ca(cluster: Entry[Cluster], where: str) -> bytes | None:
     value = cluster.value
     if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
         raise ConfigError(f"{where}: insecure-skip-tls-verify and certificate-authority exclude each other")
@@ -246,7 +111,7 @@ def _ca(cluster: _Entry[_Cluster], where: str) -> bytes | None:
 
 
 def _credentials(
-    entry: _Entry[_User],
+    entry: Entry[User],
     whose: str,
     cluster: dict[str, Any],
     *,
@@ -287,7 +152,7 @@ def _credentials(
 
 
 def _command(
-    plugin: _Exec, file: Path, whose: str, cluster: dict[str, Any], environ: Mapping[str, str], terminal: bool
+    plugin: Exec, file: Path, whose: str, cluster: dict[str, Any], environ: Mapping[str, str], terminal: bool
 ) -> ExecCommand:
     if plugin.api_version not in API_VERSIONS:
         raise ConfigError(f"{whose}: exec.apiVersion: {plugin.api_version!r} is not one of {', '.join(API_VERSIONS)}")
