@@ -27,6 +27,7 @@ QuorateError
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
+├── InvalidRule               a validation rule that cannot be evaluated: a bug in a kind's declaration
 ├── ForeignDefinition         a CRD of one of our names exists and belongs to somebody else
 ├── CannotListen              the server's address or port is taken or not ours
 └── ConfigError               configuration, kubeconfig, flags
@@ -209,6 +210,10 @@ class ForeignDefinition(QuorateError):
 
 class CannotListen(QuorateError):
     """The server's address or port is taken, or is not this machine's."""
+
+
+class InvalidRule(QuorateError):
+    """A validation rule that cannot be compiled, or not be evaluated on a value of its schema: a programming error."""
 
 
 class ConfigError(QuorateError):

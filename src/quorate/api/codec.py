@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from quorate.api.duration import Duration
 from quorate.api.meta import Resource
 from quorate.api.quantity import Quantity
 from quorate.api.secret import Secret
@@ -17,13 +18,15 @@ R = TypeVar("R", bound=Resource)
 def _decode_hook(wanted: type, value: object) -> object:
     if wanted is Quantity and isinstance(value, str | int):
         return Quantity(value)
+    if wanted is Duration and isinstance(value, str):
+        return Duration(value)
     if wanted is Secret and isinstance(value, str):
         return Secret(value)
     raise TypeError(f"expected {wanted.__name__}, got {type(value).__name__}")
 
 
 def _encode_hook(value: object) -> object:
-    if isinstance(value, Quantity):
+    if isinstance(value, Quantity | Duration):
         return value.text
     if isinstance(value, Secret):
         return value.reveal()

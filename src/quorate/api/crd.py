@@ -11,6 +11,8 @@ from quorate.api.schema import structural_schema
 #: Marks a CRD as ours: ``quorate crds apply`` never overwrites one that exists without it.
 MANAGED_BY_LABEL = ("app.kubernetes.io/managed-by", "quorate")
 
+_HEADER = "# Generated from the declarations in src/quorate/api by `python -m quorate.api.generate`. Do not edit.\n"
+
 
 def custom_resource_definition(kind: Kind) -> dict[str, Any]:
     """One kind as a CRD manifest."""
@@ -52,3 +54,10 @@ def custom_resource_definition(kind: Kind) -> dict[str, Any]:
 def all_definitions() -> tuple[dict[str, Any], ...]:
     """Every kind that needs a CRD, in a stable order."""
     return tuple(custom_resource_definition(kind) for kind in all_kinds() if kind.crd)
+
+
+def manifest(definition: dict[str, Any]) -> str:
+    """A definition as a YAML file, for ``kubectl apply`` and for reading."""
+    import yaml  # here: only this function needs it, and it is slow to import
+
+    return _HEADER + yaml.safe_dump(definition, sort_keys=False, width=120, allow_unicode=True)

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from quorate.api.codec import to_builtins
+from quorate.api.codec import encode, to_builtins
+from quorate.api.duration import DURATION_MAX_LENGTH, DURATION_PATTERN, Duration
 from quorate.api.kind import Kind
-from quorate.api.quantity import QUANTITY_PATTERN, Quantity
+from quorate.api.quantity import QUANTITY_MAX_LENGTH, QUANTITY_PATTERN, Quantity
 from quorate.api.secret import Secret
 from quorate.api.struct import Rule, Struct
 
@@ -52,7 +53,7 @@ def _struct(info: types.StructType) -> Schema:
     for field in info.fields:
         schema = _schema(field.type)
         if field.default is not msgspec.NODEFAULT and _is_wire_default(field.default):
-            schema["default"] = to_builtins(field.default)
+            schema["default"] = msgspec.json.decode(encode(field.default))
         if field.required:
             required.append(field.encode_name)
         properties[field.encode_name] = schema
@@ -113,6 +114,8 @@ def _schema(info: types.Type) -> Schema:
         return {"type": "string", "enum": [member.value for member in info.cls]}
     if isinstance(info, types.LiteralType):
         return {"type": "string", "enum": list(info.values)}
+    if isinstance(info, types.BytesType):
+        return {"type": "string", "format": "byte"}
     if isinstance(info, types.VarTupleType | types.ListType):
         return {"type": "array", "items": _schema(info.item_type)} | _bounds(
             minItems=info.min_length, maxItems=info.max_length
@@ -128,8 +131,11 @@ def _schema(info: types.Type) -> Schema:
         return {
             "anyOf": [{"type": "integer"}, {"type": "string"}],
             "pattern": QUANTITY_PATTERN,
+            "maxLength": QUANTITY_MAX_LENGTH,
             "x-kubernetes-int-or-string": True,
         }
+    if isinstance(info, types.CustomType) and info.cls is Duration:
+        return {"type": "string", "pattern": DURATION_PATTERN, "maxLength": DURATION_MAX_LENGTH}
     if isinstance(info, types.CustomType) and info.cls is Secret:
         return {"type": "string"}
     raise TypeError(f"no structural schema for {info!r}")

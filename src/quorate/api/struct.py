@@ -79,8 +79,41 @@ def rule(expression: str, message: str, *, reason: str = "FieldValueInvalid") ->
 
 
 def immutable(message: str = "is immutable") -> Meta:
-    """The field cannot change once the object exists (it must be required, or its absence is also fixed by a RULE)."""
+    """The field cannot change once the object exists. It must be required: for an optional one see below."""
     return rule("self == oldSelf", message)
+
+
+def immutable_optional(name: str) -> Rule:
+    """A RULE: an optional field that is as it was when the object was made, present or absent."""
+    return Rule(
+        f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
+        f"{name} is immutable",
+        field_path=f".{name}",
+    )
+
+
+def immutable_once_set(name: str) -> Rule:
+    """A RULE: an optional field that may be set later, once."""
+    return Rule(
+        f"!has(oldSelf.{name}) || (has(self.{name}) && self.{name} == oldSelf.{name})",
+        f"{name} is immutable once set",
+        field_path=f".{name}",
+    )
+
+
+def positive_quantity(message: str) -> Meta:
+    """A quantity above zero."""
+    return rule(_unless_absurd("quantity(string(self)).compareTo(quantity('0')) > 0"), message)
+
+
+def growing_quantity(message: str) -> Meta:
+    """A quantity that never gets less."""
+    return rule(_unless_absurd("quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0"), message)
+
+
+def _unless_absurd(comparison: str) -> str:
+    """An API server tries rules also on text that breaks the pattern, and comparing 1e99999999 takes it minutes."""
+    return f"string(self).matches('[eE][+-]?[0-9]{{4}}') || {comparison}"
 
 
 def list_map(*keys: str) -> Meta:

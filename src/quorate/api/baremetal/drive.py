@@ -1,0 +1,131 @@
+"""Drive: a physical device, its health, and how far its removal is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from quorate.api.groups import BAREMETAL
+from quorate.api.kind import Column, kind
+from quorate.api.meta import Bytes, Condition, Resource
+from quorate.api.scalars import ByteCount, Count, Message, NodeRef, ObjectRef, Percent
+from quorate.api.struct import Struct, list_map
+
+Label = Annotated[str, Meta(max_length=128)]
+
+
+class DriveType(StrEnum):
+    """What it is made of."""
+
+    HDD = "HDD"
+    SSD = "SSD"
+    NVME = "NVME"
+
+
+class DriveHealth(StrEnum):
+    """How far a drive can be trusted."""
+
+    GOOD = "GOOD"
+    SUSPECT = "SUSPECT"
+    BAD = "BAD"
+    UNKNOWN = "UNKNOWN"
+
+
+class OperationalStatus(StrEnum):
+    """How far a drive is on its way out."""
+
+    OPERATIVE = "OPERATIVE"
+    RELEASING = "RELEASING"
+    RELEASED = "RELEASED"
+    FAILED = "FAILED"
+    REMOVING = "REMOVING"
+    REMOVED = "REMOVED"
+
+
+class Presence(StrEnum):
+    """Whether the device answers."""
+
+    ONLINE = "ONLINE"
+    OFFLINE = "OFFLINE"
+
+
+class DriveSpec(Struct):
+    """What is known of the device. Written by the node's agent; serial, vendor and product are its identity."""
+
+    uuid: Annotated[ObjectRef, Meta(description="The name of this object.")] = field(name="UUID")
+    serial_number: Annotated[str, Meta(min_length=1, max_length=128)] = field(name="SerialNumber")
+    vid: Annotated[Label, Meta(description="Vendor.")] = field(default="", name="VID")
+    pid: Annotated[Label, Meta(description="Product.")] = field(default="", name="PID")
+    node_id: NodeRef = field(name="NodeId")
+    path: Annotated[str, Meta(max_length=512, description="Such as /dev/sdb; may differ after a reboot.")] = field(
+        default="", name="Path"
+    )
+    size: ByteCount = field(default=Bytes(0), name="Size")
+    type: DriveType | None = field(default=None, name="Type")
+    enclosure: Label = field(default="", name="Enclosure")
+    slot: Label = field(default="", name="Slot")
+    bay: Label = field(default="", name="Bay")
+    firmware: Label = field(default="", name="Firmware")
+    is_system: Annotated[bool, Meta(description="The node runs from it: its health only alerts.")] = field(
+        default=False, name="IsSystem"
+    )
+    is_clean: Annotated[bool, Meta(description="Nothing is on it.")] = field(default=False, name="IsClean")
+
+
+class SmartReport(Struct):
+    """What the device says of itself."""
+
+    health: DriveHealth = DriveHealth.UNKNOWN
+    message: Message = ""
+    temperature_celsius: int | None = None
+    endurance_used_percent: Count | None = None
+
+
+class DriveStatus(Struct):
+    """How the drive is.
+
+    The agent writes ``presence``, ``missingSince``, ``smart`` and ``ledOn``; the drives controller decides the rest.
+    """
+
+    presence: Presence | None = None
+    missing_since: Annotated[datetime, Meta(description="When the agent last could not find it.")] | None = None
+    smart: SmartReport | None = None
+    led_on: Annotated[bool, Meta(description="The locate light; absent: the enclosure has none.")] | None = None
+    observed_generation: Count | None = None
+    health: DriveHealth | None = None
+    operational_status: OperationalStatus | None = None
+    progress: Annotated[Percent, Meta(description="How much of what must leave has left.")] | None = None
+    permission_id: Annotated[
+        str, Meta(max_length=253, description="The broker's permission for the removal, once asked for.")
+    ] = ""
+    message: Message = ""
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+
+
+@kind(
+    group=BAREMETAL.name,
+    version=BAREMETAL.version,
+    plural="drives",
+    categories=("quorate", "storage"),
+    columns=(
+        Column("Node", ".spec.NodeId"),
+        Column("Path", ".spec.Path"),
+        Column("Type", ".spec.Type"),
+        Column("Size", ".spec.Size", "integer"),
+        Column("Health", ".status.health"),
+        Column("Status", ".status.operationalStatus"),
+        Column("Progress", ".status.progress", "integer"),
+        Column("Serial", ".spec.SerialNumber", priority=1),
+        Column("Slot", ".spec.Slot", priority=1),
+        Column("Message", ".status.message", priority=1),
+    ),
+    selectable_fields=(".spec.NodeId",),
+)
+class Drive(Resource):
+    """A physical device."""
+
+    spec: DriveSpec
+    status: DriveStatus = DriveStatus()

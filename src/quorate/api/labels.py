@@ -1,0 +1,24 @@
+"""Labels that mean something to us.
+
+``NODE`` is immutable: agents watch by it. A CRD cannot say so, because of all metadata its rules are shown only the
+name; it takes admission to refuse a change, in either engine.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The node whose agent acts on the object; set by its creator on RVR, LLV, LVG, DRBDResourceOperation and Drive.
+NODE: Final = "quorate.io/node"
+#: On RV: its class.
+REPLICATED_STORAGE_CLASS: Final = "sds-replicated-volume.deckhouse.io/replicated-storage-class"
+#: On RVR, RVA, LLV and DRBDResourceOperation: the volume they belong to.
+REPLICATED_VOLUME: Final = "sds-replicated-volume.deckhouse.io/replicated-volume"
+#: On RVR and LLV: the volume group they lie on.
+LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
+
+# On core Node: where it stands, for spreading replicas and for limits.
+ZONE: Final = "topology.kubernetes.io/zone"
+TENANT: Final = "maintenance.quorate.io/tenant"
+ROOM: Final = "maintenance.quorate.io/room"
+RACK: Final = "maintenance.quorate.io/rack"

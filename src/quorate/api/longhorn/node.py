@@ -1,0 +1,89 @@
+"""Node (longhorn): the storage inventory of a node, disk by disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from quorate.api.groups import LONGHORN
+from quorate.api.kind import Column, Scope, kind
+from quorate.api.meta import Bytes, Condition, Resource
+from quorate.api.scalars import ByteCount, Count, ObjectRef, Word
+from quorate.api.struct import Struct, list_map, list_set
+
+#: A disk is named by its volume group, or by group and thin pool: ``data``, ``data/thin``.
+DiskName = Annotated[str, Meta(min_length=1, max_length=317)]
+Tags = Annotated[tuple[Word, ...], Meta(max_length=32), list_set()]
+
+
+class DiskSpec(Struct):
+    """What people say about a disk."""
+
+    allow_scheduling: Annotated[bool, Meta(description="With false the disk keeps what it has and takes nothing.")] = (
+        True
+    )
+    storage_reserved: Annotated[ByteCount, Meta(description="Bytes that are not to be given away.")] = Bytes(0)
+    tags: Tags = ()
+
+
+class NodeSpec(Struct):
+    """What people say about a node's storage. A disk that is not named here is used as it is."""
+
+    allow_scheduling: Annotated[bool, Meta(description="With false no disk of the node takes anything new.")] = True
+    disks: Annotated[Mapping[DiskName, DiskSpec], Meta(max_length=256)] = field(default_factory=dict)
+    tags: Tags = ()
+
+
+class DiskStatus(Struct):
+    """A disk as it is, in bytes."""
+
+    disk_uuid: Annotated[
+        str,
+        Meta(max_length=64, description="The group's or pool's own; the DiskSchedule is named by it in lower case."),
+    ] = field(default="", name="diskUUID")
+    lvm_volume_group_name: str = ""
+    lvm_volume_group_thin_pool_name: str = ""
+    storage_maximum: Annotated[ByteCount, Meta(description="Capacity.")] = Bytes(0)
+    storage_available: Annotated[
+        ByteCount, Meta(description="The most that may be scheduled: (capacity - reserved) x over-provisioning (M12).")
+    ] = Bytes(0)
+    storage_scheduled: Annotated[ByteCount, Meta(description="As the DiskSchedule has it.")] = Bytes(0)
+    storage_reserved: ByteCount = Bytes(0)
+    storage_free: Annotated[ByteCount, Meta(description="Bytes not written to.")] = Bytes(0)
+    extent_size: Annotated[ByteCount, Meta(description="Sizes are rounded up to this.")] = Bytes(0)
+    drives: Annotated[
+        tuple[ObjectRef, ...], Meta(max_length=64, description="The Drives that the disk lies on."), list_set()
+    ] = ()
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+
+
+class NodeStatus(Struct):
+    """What a node has, derived from its LVMVolumeGroups."""
+
+    observed_generation: Count | None = None
+    zone: str = ""
+    disk_status: Annotated[Mapping[DiskName, DiskStatus], Meta(max_length=256)] = field(default_factory=dict)
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+
+
+@kind(
+    group=LONGHORN.name,
+    version=LONGHORN.version,
+    plural="nodes",
+    scope=Scope.NAMESPACED,
+    short_names=("lhn",),
+    categories=("quorate", "storage"),
+    columns=(
+        Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        Column("AllowScheduling", ".spec.allowScheduling", "boolean"),
+        Column("Schedulable", '.status.conditions[?(@.type=="Schedulable")].status'),
+        Column("Zone", ".status.zone", priority=1),
+    ),
+)
+class Node(Resource):
+    """The disks of a node: what people allow, what is there, what is given away. Named like the node."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()

@@ -1,0 +1,101 @@
+"""BrokerConfig: the limits that the broker keeps, and how eager the disk monitor is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from quorate.api.duration import Duration
+from quorate.api.groups import MAINTENANCE
+from quorate.api.kind import Column, kind
+from quorate.api.meta import Condition, Resource
+from quorate.api.names import BROKER
+from quorate.api.scalars import Count, Percent
+from quorate.api.struct import Rule, Struct, list_map
+
+
+class Limits(Struct):
+    """How many nodes may be away at once. One is always allowed."""
+
+    disabled_nodes_limit: Annotated[Count, Meta(description="0: no limit.")] = 0
+    disabled_nodes_ratio_limit: Annotated[Percent, Meta(description="Of all nodes; 0: no limit.")] = 13
+
+
+class MonitorConfig(Struct):
+    """When a disk that is away, or will be, is marked; and when marking many at once is held back."""
+
+    enable_auto_updates: Annotated[bool, Meta(description="Without it the monitor only watches.")] = False
+    update_interval: Duration = Duration("60s")
+    ignored_downtime_gap: Annotated[Duration, Meta(description="Downtimes closer than this are one.")] = Duration("10m")
+    broken_timeout: Annotated[Duration, Meta(description="Away for this long is broken.")] = Duration("2h")
+    broken_prep_timeout: Annotated[Duration, Meta(description="Marked BROKEN when it begins within this.")] = Duration(
+        "10m"
+    )
+    faulty_prep_timeout: Annotated[Duration, Meta(description="Marked FAULTY when it begins within this.")] = Duration(
+        "1h"
+    )
+    default_state_limit: Annotated[
+        int, Meta(ge=1, le=10_000, description="Equal samples in a row before a failing disk is marked.")
+    ] = 60
+    good_state_limit: Annotated[int, Meta(ge=1, le=10_000, description="Good ones before it is trusted again.")] = 5
+    guard_window: Annotated[Duration, Meta(description="Marks of this last while count for the guards.")] = Duration(
+        "24h"
+    )
+    data_center_ratio: Annotated[Percent, Meta(description="The most of a data centre's disks to be marked.")] = 50
+    room_ratio: Percent = 70
+    rack_ratio: Percent = 90
+    faulty_disks_per_node: Annotated[Count, Meta(description="0: no limit.")] = 0
+
+
+class LogLevel(StrEnum):
+    """Whether records are kept."""
+
+    ENABLED = "ENABLED"
+    DISABLED = "DISABLED"
+
+
+class LogConfig(Struct):
+    """What the broker's log keeps, and how long."""
+
+    default_level: LogLevel = LogLevel.ENABLED
+    ttl: Duration = Duration("336h")
+
+
+class BrokerConfigSpec(Struct):
+    """How the broker decides."""
+
+    default_retry_time: Duration = Duration("300s")
+    default_permission_duration: Duration = Duration("300s")
+    tenant_limits: Limits = Limits()
+    cluster_limits: Limits = Limits()
+    monitor_config: MonitorConfig = MonitorConfig()
+    log_config: LogConfig = LogConfig()
+
+
+class BrokerConfigStatus(Struct):
+    """Whether the broker uses it."""
+
+    observed_generation: Count | None = None
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+
+
+@kind(
+    group=MAINTENANCE.name,
+    version=MAINTENANCE.version,
+    plural="brokerconfigs",
+    categories=("quorate", "maintenance"),
+    columns=(
+        Column("Applied", '.status.conditions[?(@.type=="Applied")].status'),
+        Column("Ratio", ".spec.clusterLimits.disabledNodesRatioLimit", "integer"),
+        Column("Monitor", ".spec.monitorConfig.enableAutoUpdates", "boolean", priority=1),
+    ),
+)
+class BrokerConfig(Resource):
+    """The broker's settings. There is one, ``broker``."""
+
+    RULES = (Rule(f"self.metadata.name == '{BROKER}'", f"there is one broker configuration, named {BROKER}"),)
+
+    spec: BrokerConfigSpec = BrokerConfigSpec()
+    status: BrokerConfigStatus = BrokerConfigStatus()

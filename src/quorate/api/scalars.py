@@ -1,0 +1,40 @@
+"""Scalars with a meaning and bounds, shared by many kinds.
+
+Every text that a CEL rule looks at is bounded: an API server refuses a rule whose worst case it cannot afford.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NewType
+
+from msgspec import Meta
+
+from quorate.api.meta import Bytes, NodeName, VolumeName
+
+ReplicaName = NewType("ReplicaName", str)
+
+#: A replica's name is its volume's and ``-0`` to ``-7``; a logical volume's adds nine characters to that.
+VOLUME_NAME_MAX_LENGTH = 120
+#: What a DRBD resource has room for: node ids are 0 to 7 (M18).
+MAX_MEMBERS = 8
+
+# Names of other objects, as fields.
+NodeRef = Annotated[NodeName, Meta(min_length=1, max_length=253)]
+VolumeRef = Annotated[VolumeName, Meta(min_length=1, max_length=VOLUME_NAME_MAX_LENGTH)]
+ReplicaRef = Annotated[ReplicaName, Meta(min_length=3, max_length=VOLUME_NAME_MAX_LENGTH + 2, pattern="-[0-7]$")]
+ObjectRef = Annotated[str, Meta(min_length=1, max_length=253)]
+
+# Words.
+Word = Annotated[str, Meta(min_length=1, max_length=63)]
+Zone = Annotated[str, Meta(min_length=1, max_length=63)]
+Message = Annotated[str, Meta(max_length=1024)]
+ReasonCode = Annotated[str, Meta(max_length=128, pattern="^([A-Z][A-Za-z0-9]*)?$")]
+DevicePath = Annotated[str, Meta(min_length=1, max_length=512, pattern="^/")]
+
+# Numbers.
+NodeId = Annotated[int, Meta(ge=0, le=MAX_MEMBERS - 1)]
+DeviceMinor = Annotated[int, Meta(ge=0, le=1_048_575)]
+Port = Annotated[int, Meta(ge=1025, le=65535)]
+Count = Annotated[int, Meta(ge=0)]
+Percent = Annotated[int, Meta(ge=0, le=100)]
+ByteCount = Annotated[Bytes, Meta(ge=0)]

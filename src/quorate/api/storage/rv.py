@@ -1,0 +1,140 @@
+"""ReplicatedVolume: a block device with copies on several nodes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from quorate.api.groups import STORAGE
+from quorate.api.kind import Column, kind
+from quorate.api.meta import Condition, Resource
+from quorate.api.quantity import Quantity
+from quorate.api.scalars import MAX_MEMBERS, VOLUME_NAME_MAX_LENGTH, Count, DeviceMinor, Message, NodeRef, ObjectRef
+from quorate.api.storage.configuration import Configuration
+from quorate.api.storage.datamesh import Datamesh, EffectiveLayout, PendingReplicaTransition, Transition
+from quorate.api.storage.drbd import QuorumCount, SharedSecret, SharedSecretAlgorithm
+from quorate.api.struct import Rule, Struct, growing_quantity, list_map, list_set, positive_quantity
+
+
+class ReplicatedVolumeSpec(Struct):
+    """What somebody wants."""
+
+    size: Annotated[
+        Quantity,
+        positive_quantity("size must be more than zero"),
+        growing_quantity("a volume cannot shrink"),
+    ]
+    replicated_storage_class_name: ObjectRef
+    publish_on: Annotated[
+        tuple[NodeRef, ...],
+        Meta(max_length=2, description="Nodes on which the volume is to be usable; two for a migration."),
+        list_set(),
+    ] = ()
+
+
+class VolumePhase(StrEnum):
+    """For people; no code reads it. The first that fits."""
+
+    TERMINATING = "Terminating"
+    FORMING = "Forming"
+    DEGRADED = "Degraded"
+    SYNCHRONIZING = "Synchronizing"
+    READY = "Ready"
+
+
+class AttachSource(StrEnum):
+    """Who asked for an attachment."""
+
+    ATTACHMENT = "Attachment"
+    PUBLISH_ON = "PublishOn"
+
+
+class AttachRequest(Struct):
+    """A place in the queue: first come, first served."""
+
+    node_name: NodeRef
+    since: datetime
+    source: AttachSource
+
+
+class VolumeDrbdConfig(Struct):
+    """What all members share: the one home of these values."""
+
+    device_minor: (
+        Annotated[DeviceMinor, Meta(description="Unique in the cluster; the device is /dev/drbd<minor>.")] | None
+    ) = None
+    shared_secret: SharedSecret | None = None
+    shared_secret_alg: SharedSecretAlgorithm | None = None
+    quorum: (
+        Annotated[QuorumCount, Meta(description="For people: derived from the number of diskful members.")] | None
+    ) = None
+    quorum_minimum_redundancy: QuorumCount | None = None
+    allow_two_primaries: bool = False
+
+
+class VolumeDrbd(Struct):
+    """DRBD, as far as it concerns the whole volume."""
+
+    config: VolumeDrbdConfig = VolumeDrbdConfig()
+
+
+class ReplicatedVolumeStatus(Struct):
+    """What is known of a volume."""
+
+    observed_generation: Count | None = None
+    phase: VolumePhase | None = None
+    message: Annotated[Message, Meta(description="What it is doing, or what it waits for.")] = ""
+    actual_size: Annotated[Quantity, Meta(description="The smallest usable size among diskful members.")] | None = None
+    published_on: Annotated[
+        tuple[NodeRef, ...], Meta(max_length=MAX_MEMBERS, description="Nodes where the volume is Primary."), list_set()
+    ] = ()
+    attach_requests: Annotated[tuple[AttachRequest, ...], Meta(max_length=1000), list_map("nodeName")] = ()
+    configuration: (
+        Annotated[Configuration, Meta(description="The class's promise, as this volume keeps it.")] | None
+    ) = None
+    configuration_generation: Annotated[int, Meta(ge=0, description="The class's generation it was copied from.")] = 0
+    drbd: VolumeDrbd = VolumeDrbd()
+    datamesh: Datamesh = Datamesh()
+    datamesh_revision: Annotated[int, Meta(ge=0, description="Grows with every step; 0: never formed.")] = 0
+    datamesh_transitions: Annotated[tuple[Transition, ...], Meta(max_length=16)] = ()
+    datamesh_pending_replica_transitions: Annotated[
+        tuple[PendingReplicaTransition, ...], Meta(max_length=MAX_MEMBERS), list_map("name")
+    ] = ()
+    membership_layout: Annotated[str, Meta(max_length=32, description="Such as 2D+1TB.")] = ""
+    effective_layout: EffectiveLayout = EffectiveLayout()
+    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+
+
+@kind(
+    group=STORAGE.name,
+    version=STORAGE.version,
+    plural="replicatedvolumes",
+    short_names=("rv",),
+    categories=("quorate", "storage"),
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        Column("Resilient", '.status.conditions[?(@.type=="Resilient")].status'),
+        Column("Layout", ".status.membershipLayout"),
+        Column("Size", ".spec.size"),
+        Column("Published", ".status.publishedOn"),
+        Column("Class", ".spec.replicatedStorageClassName", priority=1),
+        Column("Message", ".status.message", priority=1),
+    ),
+    selectable_fields=(".spec.replicatedStorageClassName",),
+)
+class ReplicatedVolume(Resource):
+    """A block device with copies on several nodes."""
+
+    RULES = (
+        Rule(
+            f"self.metadata.name.size() <= {VOLUME_NAME_MAX_LENGTH}",
+            f"a volume's name has at most {VOLUME_NAME_MAX_LENGTH} characters: its replicas' names are longer",
+        ),
+    )
+
+    spec: ReplicatedVolumeSpec
+    status: ReplicatedVolumeStatus = ReplicatedVolumeStatus()
