@@ -1,7 +1,7 @@
 """The rules between fields (CEL), evaluated in this process as a Kubernetes API server does.
 
-The embedded engine walks a schema and asks :func:`evaluate` about each ``x-kubernetes-validations`` entry it meets.
-Rules stay within what both sides understand: the CEL language itself, and the functions for quantities below.
+The embedded engine walks a schema and asks about each ``x-kubernetes-validations`` entry that it meets. Rules stay
+within what both sides understand: the CEL language itself, and the functions for quantities below.
 
 Not used in rules, because this evaluator differs from Kubernetes': ``size()`` of text (it counts bytes; names are
 ASCII, where that is the same), optional field selection (``?.``), two-variable comprehensions, and equality of lists
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -26,50 +25,59 @@ _OLD = re.compile(r"\boldSelf\b")
 _SUBJECT = re.compile(r"\b(?:self|oldSelf)\b(?:\.(\w+)\b(?!\())?")
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    program: cel.Program
+class Program:
+    """A rule, compiled."""
+
+    __slots__ = ("_fields", "_program", "is_transition", "rule")
+
+    rule: str
+    #: Whether it compares with the old value.
     is_transition: bool
-    #: The fields of self that the rule looks at; None: it looks at self as a whole.
-    fields: tuple[str, ...] | None
 
+    def __init__(self, rule: str) -> None:
+        """Compile; raises InvalidRule."""
+        try:
+            self._program = cel.compile(rule)
+        except ValueError as error:
+            raise InvalidRule(f"rule {rule!r} does not compile: {error}") from error
+        self.rule = rule
+        self.is_transition = _OLD.search(rule) is not None
+        fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(rule))
+        #: The fields of self that the rule looks at; None: it looks at self as a whole.
+        self._fields = None if None in fields else tuple(fields)
 
-def is_transition(rule: str) -> bool:
-    """Whether a rule compares with the old value: such a rule holds for an object that is being created."""
-    return _compiled(rule).is_transition
+    def holds(self, value: Any, old_value: Any = None) -> bool:
+        """Whether the rule holds for a JSON value; one of transition does where there is no old value.
 
+        Raises InvalidRule where the rule cannot be evaluated: Kubernetes too refuses the object then.
+        """
+        if self.is_transition and old_value is None:
+            return True
+        context = cel.Context(functions=_FUNCTIONS)
+        context.add_variable("self", self._narrowed(value))
+        if self.is_transition:
+            context.add_variable("oldSelf", self._narrowed(old_value))
+        try:
+            return self._program.execute(context) is True
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise InvalidRule(f"rule {self.rule!r}: {error}") from error
 
-def evaluate(rule: str, value: Any, old_value: Any = None) -> bool:
-    """Whether a rule holds for a JSON value. A transition rule holds where there is no old value to compare with."""
-    compiled = _compiled(rule)
-    if compiled.is_transition and old_value is None:
-        return True
-    context = cel.Context(functions=_FUNCTIONS)
-    context.add_variable("self", _narrowed(value, compiled.fields))
-    if compiled.is_transition:
-        context.add_variable("oldSelf", _narrowed(old_value, compiled.fields))
-    try:
-        return compiled.program.execute(context) is True
-    except (RuntimeError, TypeError, ValueError) as error:
-        # Kubernetes too refuses the object when a rule cannot be evaluated on it.
-        raise InvalidRule(f"rule {rule!r}: {error}") from error
+    def _narrowed(self, value: Any) -> Any:
+        """Only what the rule looks at: handing over a whole replica costs 450 µs, evaluating a rule 15 µs."""
+        if self._fields is None or not isinstance(value, dict):
+            return value
+        return {name: value[name] for name in self._fields if name in value}
 
 
 @cache
-def _compiled(rule: str) -> _Compiled:
-    try:
-        program = cel.compile(rule)
-    except ValueError as error:
-        raise InvalidRule(f"rule {rule!r} does not compile: {error}") from error
-    fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(rule))
-    return _Compiled(program, _OLD.search(rule) is not None, None if None in fields else tuple(fields))
+def program(rule: str) -> Program:
+    """The (cached) program of a rule."""
+    return Program(rule)
 
 
-def _narrowed(value: Any, fields: tuple[str, ...] | None) -> Any:
-    """Only what the rule looks at: handing a whole object over costs more than evaluating the rule."""
-    if fields is None or not isinstance(value, dict):
-        return value
-    return {name: value[name] for name in fields if name in value}
+def evaluate(rule: str, value: Any, old_value: Any = None) -> bool:
+    """Whether a rule holds; see :meth:`Program.holds`."""
+    return program(rule).holds(value, old_value)
 
 
 def _quantity(text: str) -> str:

@@ -1,0 +1,48 @@
+"""Conditions of an LVMVolumeGroup, and why an LVMLogicalVolume failed."""
+
+from __future__ import annotations
+
+from quorate.api.conditions.declaration import ConditionType, ReasonCodes, false, true, unknown
+
+
+class Ready(ConditionType):
+    """The volume group and its thin pools can be used."""
+
+    READY = true("Ready", "The volume group can be used.")
+    VOLUME_GROUP_NOT_FOUND = false(
+        "VolumeGroupNotFound",
+        "The node has no volume group of that name.",
+        "Create it, or give drives to deviceSelector.",
+    )
+    VOLUME_GROUP_INCOMPLETE = false(
+        "VolumeGroupIncomplete", "Devices of the group are missing.", "See the Drives of the node."
+    )
+    THIN_POOL_NOT_READY = false(
+        "ThinPoolNotReady", "A thin pool is not there or not usable.", "The message says which."
+    )
+    AGENT_NOT_READY = unknown(
+        "AgentNotReady",
+        "The node's agent has not reported lately, so nothing is known.",
+        "See the node, and the agent on it.",
+    )
+
+
+class LogicalVolumeFailure(ReasonCodes):
+    """Why the agent could not make, extend or remove a logical volume (``llv.status.reason``)."""
+
+    LV_EXISTS = false(
+        "LVExists",
+        "A logical volume of that name is there already, and it is not ours to wipe.",
+        "Look at what is on it; rename or remove it on the node by hand.",
+    )
+    NO_SPACE = false("NoSpace", "The volume group has not got the extents.", "Add a drive to the group, or free space.")
+    VOLUME_GROUP_NOT_FOUND = false(
+        "VolumeGroupNotFound", "The node has no such volume group.", "See the LVMVolumeGroup."
+    )
+    THIN_POOL_NOT_FOUND = false("ThinPoolNotFound", "The group has no such thin pool.", "See the LVMVolumeGroup.")
+    DEVICE_IN_USE = false("DeviceInUse", "Somebody holds the logical volume open.", "The message names who.")
+    SOURCE_NOT_FOUND = false("SourceNotFound", "The file to fill it from is not on the node.", "Put it there.")
+    CHECKSUM_MISMATCH = false(
+        "ChecksumMismatch", "What was filled in is not what was asked for.", "See the source file."
+    )
+    COMMAND_FAILED = false("CommandFailed", "A command of LVM failed.", "The message has its words.")
