@@ -34,6 +34,7 @@ def _encode_hook(value: object) -> object:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_hook)
+_tree = msgspec.json.Decoder()
 
 
 _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
@@ -64,7 +65,8 @@ def encode(value: object) -> bytes:
 
 def to_builtins(value: object) -> Any:
     """A typed value as dicts, lists and scalars; absent fields stay absent."""
-    return msgspec.to_builtins(value, enc_hook=_encode_hook)
+    # Through JSON, because msgspec.to_builtins leaves tuples as they are, and a tree of JSON has only lists.
+    return _tree.decode(_encoder.encode(value))
 
 
 def to_dict(resource: Resource) -> dict[str, Any]:
