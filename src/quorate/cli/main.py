@@ -1,0 +1,22 @@
+"""The command and its subcommands."""
+
+from __future__ import annotations
+
+import click
+
+from quorate.cli import completion, config, crds, failures, up, version
+
+
+@click.group(epilog=failures.EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def quorate() -> None:
+    """The control plane of a bare-metal storage cluster."""
+
+
+for command in (up.up, crds.crds, config.config, version.version, completion.completion):
+    quorate.add_command(command)
+
+
+def main() -> None:
+    """The entry point: errors become one line on standard error and an exit code."""
+    with failures.reported():
+        quorate()

@@ -1,0 +1,35 @@
+"""``quorate up``: everything in one process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration file.")
+@click.option("--data", help="The directory that holds everything that must survive.")
+@click.option("--listen", help="The address to listen on; a token and TLS are required unless it is loopback.")
+@click.option("--port", type=int, help="The port; 0 lets the system choose.")
+@click.option("--token-file", help="A file with the bearer token that clients must present.")
+@click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")
+@click.option("--tls-key", help="A PEM file with its private key.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.option("--log-format", type=click.Choice(["text", "json"]))
+def up(file: Path | None, **flags: str | int | None) -> None:
+    """Run the embedded engine, its Kubernetes API and the controllers in this process.
+
+    Prints a line with "ready" when it serves. SIGTERM and SIGINT stop it gracefully. Settings come from the
+    configuration file, QUORATE_* variables and these flags: see "quorate config show" for the defaults.
+    """
+    import asyncio
+
+    from quorate.config import load
+    from quorate.engine import logs
+    from quorate.server.standalone import run
+
+    config = load(file, os.environ, flags).config
+    logs.configure(json=config.log_format == "json", level=config.log_level)
+    asyncio.run(run(config, announce=click.echo))

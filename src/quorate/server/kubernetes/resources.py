@@ -1,0 +1,220 @@
+"""The verbs on objects: from an HTTP request to the store and back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from aiohttp import web
+
+from quorate.engine.clock import Clock
+from quorate.engine.embedded import EmbeddedStore, Page, Record, Written, parse_version
+from quorate.errors import Cause, Conflict, Expired, MethodNotAllowed, NotFound, ServerTimeout
+from quorate.server.kubernetes import patches, status
+from quorate.server.kubernetes.bodies import Parsed
+from quorate.server.kubernetes.negotiation import negotiate
+from quorate.server.kubernetes.options import (
+    ListOptions,
+    WriteOptions,
+    delete_options,
+    list_options,
+    write_options,
+)
+from quorate.server.kubernetes.paths import Target
+from quorate.server.kubernetes.rendering import Renderer
+from quorate.server.kubernetes.requests import (
+    duplicates,
+    media_type,
+    read_optional_tree,
+    read_patch,
+    read_tree,
+    warning_headers,
+)
+from quorate.server.kubernetes.tables import parse_include
+from quorate.server.kubernetes.watching import Watches, current_version
+
+#: What a method means on a collection and on an object.
+_COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+_OBJECT_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_STATUS_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch"}
+
+
+class Resources:
+    """Handles every request about objects."""
+
+    def __init__(self, store: EmbeddedStore, clock: Clock, watches: Watches) -> None:
+        self._store = store
+        self._clock = clock
+        self._watches = watches
+        self._handlers: dict[str, Callable[[web.Request, Target], Awaitable[web.StreamResponse]]] = {
+            "list": self._list,
+            "get": self._get,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
+        """Answer a request about ``target``."""
+        return await self._handlers[_verb(request.method, target)](request, target)
+
+    async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options = list_options(request.query)
+        renderer = self._renderer(request, target)
+        if options.watch:
+            return await self._watches.stream(request, target, options, renderer)
+        page = self._page(target, options)
+        _check_version(options, page.resource_version)
+        return _answer(renderer.many(page), renderer)
+
+    async def _get(self, request: web.Request, target: Target) -> web.StreamResponse:
+        renderer = self._renderer(request, target)
+        record = self._store.read(target.kind, target.name, target.namespace)
+        if version := request.query.get("resourceVersion"):
+            _check_reached(parse_version(version), current_version(self._store, target.kind))
+        return _answer(renderer.one(record), renderer)
+
+    async def _create(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options = write_options(request.query, "CreateOptions")
+        renderer = self._renderer(request, target)
+        parsed = await read_tree(request)
+        written = await self._store.create_raw(
+            target.kind,
+            parsed.value,
+            namespace=target.namespace,
+            dry_run=options.dry_run,
+            field_validation=options.field_validation,
+            problems=duplicates(parsed),
+        )
+        return _written(written, renderer, code=201)
+
+    async def _update(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options = write_options(request.query, "UpdateOptions")
+        renderer = self._renderer(request, target)
+        parsed = await read_tree(request)
+        written = await self._change(target, lambda _: parsed.value, options, parsed, patch=False)
+        return _written(written, renderer)
+
+    async def _patch(self, request: web.Request, target: Target) -> web.StreamResponse:
+        form = media_type(request)
+        patches.check_media_type(target.kind, form)
+        options = write_options(request.query, "PatchOptions")
+        renderer = self._renderer(request, target)
+        parsed = await read_patch(request)
+        change = patches.change_of(target.kind, form, parsed.value)
+        written = await self._change(target, change, options, parsed, patch=True)
+        return _written(written, renderer)
+
+    async def _change(
+        self, target: Target, change: patches.Change, options: WriteOptions, parsed: Parsed, *, patch: bool
+    ) -> Written:
+        return await self._store.update_raw(
+            target.kind,
+            target.name,
+            change,
+            namespace=target.namespace,
+            subresource=target.subresource,
+            dry_run=options.dry_run,
+            field_validation=options.field_validation,
+            patch=patch,
+            problems=duplicates(parsed),
+        )
+
+    async def _delete(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options = delete_options(request.query, await read_optional_tree(request))
+        renderer = self._renderer(request, target)
+        done = await self._store.delete_raw(
+            target.kind,
+            target.name,
+            namespace=target.namespace,
+            uid=options.uid,
+            resource_version=options.resource_version,
+            dry_run=options.dry_run,
+        )
+        if not done.gone:
+            return _answer(renderer.one(done.record), renderer)
+        body = status.encode(status.deleted(target.kind, target.name, done.record.typed.metadata.uid))
+        return web.Response(body=body, content_type="application/json")
+
+    async def _delete_collection(self, request: web.Request, target: Target) -> web.StreamResponse:
+        options = list_options(request.query)
+        how = delete_options(request.query, await read_optional_tree(request))
+        renderer = self._renderer(request, target)
+        page = self._page(target, options)
+        for record in page.records:
+            await self._delete_if_same(record, dry_run=how.dry_run)
+        return _answer(renderer.many(page), renderer)
+
+    async def _delete_if_same(self, record: Record, *, dry_run: bool) -> None:
+        uid = record.typed.metadata.uid
+        # Somebody else may have deleted it, and made a new one: that was not in the list.
+        with suppress(NotFound, Conflict):
+            await self._store.delete_raw(record.kind, record.name, namespace=record.namespace, uid=uid, dry_run=dry_run)
+
+    def _page(self, target: Target, options: ListOptions) -> Page:
+        return self._store.read_page(
+            target.kind,
+            namespace=target.namespace,
+            labels=options.labels,
+            fields=options.fields,
+            limit=options.limit,
+            continue_token=options.continue_token,
+        )
+
+    def _renderer(self, request: web.Request, target: Target) -> Renderer:
+        representation = negotiate(request.headers.get("Accept", ""))
+        include = parse_include(request.query.get("includeObject", ""))
+        return Renderer(target.kind, representation, include, self._clock)
+
+
+def _verb(method: str, target: Target) -> str:
+    kind = target.kind
+    if not target.name:
+        verbs = _COLLECTION_VERBS
+    elif not target.subresource:
+        verbs = _OBJECT_VERBS
+    elif target.subresource == "status" and kind.status_subresource:
+        verbs = _STATUS_VERBS
+    else:
+        raise NotFound(
+            f'{kind.qualified_resource} "{target.name}" has no {target.subresource}',
+            group=kind.group,
+            kind=kind.plural,
+            name=target.name,
+        )
+    if method not in verbs:
+        raise MethodNotAllowed(
+            f'{method} is not supported on resources of kind "{kind.qualified_resource}"',
+            group=kind.group,
+            kind=kind.plural,
+        )
+    return verbs[method]
+
+
+def _check_version(options: ListOptions, current: int) -> None:
+    """What was listed is the newest there is: new enough, unless another version was asked for by number."""
+    wanted = options.resource_version or 0
+    _check_reached(wanted, current)
+    if options.exact and wanted != current and not options.continue_token:
+        raise Expired(f"The provided resource version is too old: {wanted} (only {current} can be listed)")
+
+
+def _check_reached(wanted: int, current: int) -> None:
+    if wanted > current:
+        raise ServerTimeout(
+            f"Timeout: Too large resource version: {wanted}, current: {current}",
+            causes=(Cause("ResourceVersionTooLarge", "Too large resource version"),),
+            retry_after=1,
+        )
+
+
+def _answer(body: bytes, renderer: Renderer, code: int = 200) -> web.Response:
+    return web.Response(status=code, body=body, headers={"Content-Type": renderer.content_type})
+
+
+def _written(written: Written, renderer: Renderer, code: int = 200) -> web.Response:
+    answer = _answer(renderer.one(written.record), renderer, code)
+    answer.headers.extend(warning_headers(written.warnings))
+    return answer

@@ -1,0 +1,69 @@
+"""Answers that are not objects: Kubernetes ``Status``, for failures and for a deletion that is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from quorate.api.kind import Kind
+from quorate.errors import ApiError, Cause, Invalid
+
+Json = dict[str, Any]
+
+
+def failure(error: ApiError) -> Json:
+    """An error as the Status that Kubernetes clients understand."""
+    details = {
+        name: value
+        for name, value in (
+            ("name", error.name),
+            ("group", error.group),
+            ("kind", error.kind),
+            ("uid", error.uid),
+            ("causes", [_cause(cause) for cause in error.causes]),
+            ("retryAfterSeconds", round(error.retry_after or 0)),
+        )
+        if value
+    }
+    status: Json = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+    }
+    if details:
+        status["details"] = details
+    status["code"] = error.code
+    return status
+
+
+def deleted(kind: Kind, name: str, uid: str) -> Json:
+    """The answer to a DELETE after which the object is gone."""
+    details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {key: value for key, value in details.items() if value},
+    }
+
+
+def encode(status: Json) -> bytes:
+    """A Status as it goes out."""
+    return msgspec.json.encode(status)
+
+
+def invalid_options(kind: str, causes: list[Cause]) -> Invalid:
+    """Request options (query parameters, DeleteOptions) that cannot be followed."""
+    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    return Invalid(f'{kind}.meta.k8s.io "" is invalid: {said}', group="meta.k8s.io", kind=kind, causes=tuple(causes))
+
+
+def _cause(cause: Cause) -> Json:
+    found = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,111 @@
+"""Watches: one response that does not end, a line per change.
+
+A stream ends when its time is over (the client asked for a limit, or half an hour to an hour of ours), when the
+server stops, when the history it needs is gone (an ERROR line says so), or when the client goes away. All but the
+last end it properly, so the client knows that it missed nothing and resumes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+
+from aiohttp import web
+
+from quorate.api.kind import Kind
+from quorate.engine.embedded import Change, EmbeddedStore
+from quorate.engine.store import EventType
+from quorate.errors import ApiError
+from quorate.server.kubernetes import status
+from quorate.server.kubernetes.options import ListOptions
+from quorate.server.kubernetes.paths import Target
+from quorate.server.kubernetes.rendering import Renderer, watch_line
+
+#: Seconds. Spread, so that clients that came together do not come back together.
+_SHORTEST, _LONGEST = 1800.0, 3600.0
+#: A client takes a watch that says nothing for long for dead.
+_BOOKMARK_PERIOD = 60.0
+
+
+class Watches:
+    """The streams under way, so that a stopping server can end them."""
+
+    def __init__(self, store: EmbeddedStore, chance: random.Random) -> None:
+        self._store = store
+        self._chance = chance
+        self._deadlines: dict[int, asyncio.Timeout] = {}
+        self._stopping = False
+
+    def stop(self) -> None:
+        """End every stream now, as if its time were over."""
+        self._stopping = True
+        for deadline in list(self._deadlines.values()):
+            deadline.reschedule(0)
+
+    async def stream(
+        self, request: web.Request, target: Target, options: ListOptions, renderer: Renderer
+    ) -> web.StreamResponse:
+        """Answer a watch."""
+        response = web.StreamResponse(headers={"Content-Type": renderer.content_type, "Cache-Control": "no-cache"})
+        response.enable_chunked_encoding()
+        try:
+            await response.prepare(request)
+            with self._limited(options) as deadline:
+                async with deadline:
+                    await self._send_changes(response, target, options, renderer)
+        except TimeoutError:
+            pass  # its time is over
+        except ApiError as error:
+            await response.write(watch_line("ERROR", status.encode(status.failure(error))))
+        except ConnectionResetError:
+            return response  # the client went away
+        await response.write_eof()
+        return response
+
+    async def _send_changes(
+        self, response: web.StreamResponse, target: Target, options: ListOptions, renderer: Renderer
+    ) -> None:
+        subscription = self._store.subscribe(
+            target.kind,
+            resource_version=self._begin(target.kind, options),
+            namespace=target.namespace,
+            labels=options.labels,
+            fields=options.fields,
+            initial_events=bool(options.send_initial_events),
+        )
+        first = True
+        async with aclosing(subscription):
+            while True:
+                try:
+                    change = await asyncio.wait_for(anext(subscription), _BOOKMARK_PERIOD)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    change = Change(EventType.BOOKMARK, None, subscription.reached)
+                if change.record is not None:
+                    await response.write(renderer.event(change.type, change.record, first=first))
+                    first = False
+                elif options.bookmarks:
+                    await response.write(renderer.bookmark(change.version, ends_state=change.initial_events_end))
+
+    def _begin(self, kind: Kind, options: ListOptions) -> int | None:
+        if options.send_initial_events is False and not options.resource_version:
+            return current_version(self._store, kind)  # from now on, without the state
+        return options.resource_version
+
+    @contextmanager
+    def _limited(self, options: ListOptions) -> Iterator[asyncio.Timeout]:
+        seconds = options.timeout or self._chance.uniform(_SHORTEST, _LONGEST)
+        deadline = asyncio.timeout(0 if self._stopping else seconds)
+        self._deadlines[id(deadline)] = deadline
+        try:
+            yield deadline
+        finally:
+            del self._deadlines[id(deadline)]
+
+
+def current_version(store: EmbeddedStore, kind: Kind) -> int:
+    """The version that a list would have now."""
+    return store.read_page(kind, limit=1).resource_version

@@ -1,0 +1,105 @@
+"""``quorate up``: the embedded engine, its Kubernetes API and the controllers, in one process on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from quorate.api import all_kinds
+from quorate.config import Config
+from quorate.engine.clock import Clock, SystemClock
+from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.logs import get_logger
+from quorate.errors import ConfigError
+from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
+from quorate.server.kubernetes import Access, Facade, Listener, is_loopback, listen
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
+
+_log = get_logger(__name__)
+
+
+async def run(config: Config, *, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; ``announce`` gets the lines for a person."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_, stop.set)
+    async with standalone(config, clock=SystemClock(), chance=random.Random()) as server:
+        path = config_path(config) / "kubeconfig"
+        announce(f"quorate is ready at {server.url}")
+        announce(f"try: kubectl --kubeconfig {path} get quorate,nodes")
+        await stop.wait()
+        _log.info("stopping")
+
+
+@asynccontextmanager
+async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> AsyncIterator[Listener]:
+    """Everything running, for as long as the block lasts."""
+    data = _prepared(config_path(config))
+    access, certificates = _security(config, data, clock)
+    registry = CollectorRegistry()
+    store = await EmbeddedStore.open(data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance)
+    try:
+        facade = Facade(store, kinds=all_kinds(), clock=clock, chance=chance, access=access, registry=registry)
+        tls = certificates.context() if certificates else None
+        server = await listen(facade, host=config.listen, port=config.port, tls=tls)
+        try:
+            authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
+            write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
+            yield server
+        finally:
+            await server.close()
+    finally:
+        await store.close()
+
+
+def config_path(config: Config) -> Path:
+    """The data directory."""
+    return Path(config.data).expanduser()
+
+
+def _prepared(data: Path) -> Path:
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"the data directory {data} cannot be made: {error.strerror}") from None
+    return data
+
+
+def _security(config: Config, data: Path, clock: Clock) -> tuple[Access, Certificates | None]:
+    """Open on loopback; anywhere else, or when a token is given, by token and over TLS."""
+    if is_loopback(config.listen) and not config.token_file:
+        _log.warning("open: every user and program of this machine may do everything", listen=config.listen)
+        return Access(), None
+    return Access(_token(config, data)), _certificates(config, data, clock)
+
+
+def _token(config: Config, data: Path) -> str:
+    path = Path(config.token_file).expanduser() if config.token_file else data / "token"
+    if not config.token_file and not path.exists():
+        write_private(path, secrets.token_urlsafe(32).encode())
+    try:
+        token = path.read_text().strip()
+    except OSError as error:
+        raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from None
+    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(f"the token in {path} must be at least 16 printable ASCII characters on one line")
+    return token
+
+
+def _certificates(config: Config, data: Path, clock: Clock) -> Certificates:
+    if bool(config.tls_certificate) != bool(config.tls_key):
+        raise ConfigError("tlsCertificate and tlsKey must be given together")
+    if config.tls_certificate:
+        return Certificates(Path(config.tls_certificate).expanduser(), Path(config.tls_key).expanduser())
+    names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
+    own = () if config.listen in ("0.0.0.0", "::", *names) else (config.listen,)  # noqa: S104
+    return ensure_certificates(data / "tls", names + own, clock.now())
