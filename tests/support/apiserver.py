@@ -266,7 +266,7 @@ class ApiServer:
 
 
 def _established(answer: Answer) -> bool:
-    conditions = answer.json().get("status", {}).get("conditions", [])
+    conditions = answer.json().get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
