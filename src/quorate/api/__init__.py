@@ -6,8 +6,8 @@ CustomResourceDefinition (``crd``) that a Kubernetes API server enforces.
 
 Kinds are grouped as on the wire: ``storage`` (volumes), ``longhorn`` (disks), ``baremetal`` (drives), ``maintenance``
 (the broker), ``cluster_config``, and ``core`` (what Kubernetes has of its own). Beside them: ``conditions`` with every
-reason and its human text, ``finalizers``, ``labels``, ``annotations``, ``names``, and the values that people write:
-``quantity`` and ``duration``.
+reason and its human text, ``finalizers``, ``labels``, ``annotation_keys``, ``names``, and the values that people
+write: ``quantity`` and ``duration``.
 
 Importing this package declares all kinds. It imports nothing of ours but ``quorate.errors``.
 """

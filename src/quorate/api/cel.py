@@ -59,7 +59,7 @@ class Program:
             context.add_variable("oldSelf", self._narrowed(old_value))
         try:
             return self._program.execute(context) is True
-        except (RuntimeError, TypeError, ValueError) as error:
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
             raise InvalidRule(f"rule {self.rule!r}: {error}") from error
 
     def _narrowed(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from quorate.api.codec import encode, to_builtins
+from quorate.api.codec import to_builtins
 from quorate.api.duration import DURATION_MAX_LENGTH, DURATION_PATTERN, Duration
 from quorate.api.kind import Kind
 from quorate.api.quantity import QUANTITY_MAX_LENGTH, QUANTITY_PATTERN, Quantity
@@ -53,7 +53,7 @@ def _struct(info: types.StructType) -> Schema:
     for field in info.fields:
         schema = _schema(field.type)
         if field.default is not msgspec.NODEFAULT and _is_wire_default(field.default):
-            schema["default"] = msgspec.json.decode(encode(field.default))
+            schema["default"] = to_builtins(field.default)
         if field.required:
             required.append(field.encode_name)
         properties[field.encode_name] = schema

@@ -1,7 +1,7 @@
 """Volume (csi-baremetal): something on a drive that must leave before the drive can.
 
 One exists for every logical volume on a drive that is not OPERATIVE. Its annotations are the protocol between the
-drive's procedure and whoever can move the data: see ``quorate.api.annotations``.
+drive's procedure and whoever can move the data: see ``quorate.api.annotation_keys``.
 """
 
 from __future__ import annotations

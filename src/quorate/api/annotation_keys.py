@@ -1,4 +1,7 @@
-"""Annotations: what people and other operators say to us, and we to them, beside spec and status."""
+"""Annotations: what people and other operators say to us, and we to them, beside spec and status.
+
+(Not ``annotations``: nearly every module has that name from ``__future__``.)
+"""
 
 from __future__ import annotations
 
