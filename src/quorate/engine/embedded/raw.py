@@ -1,0 +1,437 @@
+"""The embedded engine's verbs on JSON: what the REST facade serves, and the typed Store is made of.
+
+``read``, ``read_page`` and ``subscribe`` show what is committed. ``*_raw`` take objects as trees and answer when
+the write is on the disk.
+"""
+
+from __future__ import annotations
+
+import random as randomness
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from quorate.api.kind import Kind
+from quorate.engine.clock import Clock
+from quorate.engine.embedded import metadata, namespaces, pages, semantics, subscriptions
+from quorate.engine.embedded.committer import InlineCommitter, ThreadCommitter
+from quorate.engine.embedded.database import Database
+from quorate.engine.embedded.loading import load
+from quorate.engine.embedded.record import (
+    Change,
+    Deleted,
+    FieldValidation,
+    Key,
+    Page,
+    Record,
+    Tree,
+    Written,
+    at_version,
+)
+from quorate.engine.embedded.selection import Selection
+from quorate.engine.embedded.semantics import KindRules
+from quorate.engine.embedded.state import Collection, Entry, HistoryLimits, State
+from quorate.engine.embedded.subscriptions import Subscribers, Subscription
+from quorate.engine.embedded.writing import Write, WriteQueue
+from quorate.engine.selectors import EVERYTHING, Selector
+from quorate.engine.store import EventType
+from quorate.errors import AlreadyExists, ApiError, Expired, InternalError, NotFound, StorageFailure
+
+#: Without vowels and look-alikes, so that no word comes out; as Kubernetes has it.
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+#: A generated name is at most as long as a DNS label.
+_PREFIX_LIMIT = 63 - _SUFFIX_LENGTH
+
+
+class RawStore:
+    """A store in this process. Open it with :meth:`open`, on the event loop that will use it."""
+
+    def __init__(
+        self,
+        database: Database,
+        rules: Iterable[KindRules],
+        *,
+        clock: Clock,
+        random: randomness.Random,
+        inline: bool,
+        limits: HistoryLimits,
+    ) -> None:
+        """For :meth:`open`: reads the database."""
+        self._database = database
+        self._rules = {one.kind: one for one in rules}
+        self._clock = clock
+        self._random = random
+        self._limits = limits
+        self._state: State = load(database, self._rules.values())
+        self._subscribers = Subscribers(self._rules, limits.buffer)
+        self._committer = InlineCommitter(database) if inline else ThreadCommitter(database)
+        self._queue = WriteQueue(self._state, self._committer, self._committed, inline=inline)
+        self._namespaces = next((kind for kind in self._rules if namespaces.is_namespace(kind)), None)
+        self._bookmarked = clock.monotonic()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path | None,
+        *,
+        kinds: Iterable[Kind],
+        clock: Clock,
+        random: randomness.Random,
+        inline: bool = False,
+        limits: HistoryLimits = HistoryLimits(),  # noqa: B008 - frozen
+    ) -> Self:
+        """Open a file, or create it; without a path, everything is in memory and gone at the end.
+
+        ``inline`` commits in the calling task instead of a thread: the order of events is then a function of the
+        program alone. Raises StorageLocked, StorageDamaged or StorageFailure, and leaves the file as it was.
+        """
+        database = Database(path)
+        try:
+            rules = [KindRules(kind) for kind in kinds]
+            store = cls(database, rules, clock=clock, random=random, inline=inline, limits=limits)
+        except BaseException:
+            database.close()
+            raise
+        spaces = store._namespaces
+        if spaces is not None and not store._state.collections[spaces].objects:
+            for name in namespaces.FIRST:
+                await store.create_raw(spaces, namespaces.new(spaces, name))
+        return store
+
+    # Reading.
+
+    def read(self, kind: Kind, name: str, namespace: str = "") -> Record:
+        """The object as it is committed; NotFound if there is none."""
+        record = self._collection(kind).objects.get((namespace, name))
+        if record is None:
+            raise semantics.not_found(kind, name)
+        return record
+
+    def read_page(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Selector = EVERYTHING,
+        fields: Selector = EVERYTHING,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> Page:
+        """A list, sorted by namespace and name; with a limit, its beginning and a token for the rest.
+
+        All pages show the version of the first one; Expired when the history no longer reaches back to it.
+        """
+        return pages.read_page(
+            self._collection(kind),
+            Selection(kind, namespace, labels, fields),
+            namespace=namespace,
+            version=self._state.version,
+            floor=self._state.floor,
+            limit=max(limit, 0),
+            token=continue_token,
+        )
+
+    def subscribe(
+        self,
+        kind: Kind,
+        *,
+        resource_version: int | None,
+        namespace: str = "",
+        labels: Selector = EVERYTHING,
+        fields: Selector = EVERYTHING,
+        initial_events: bool = False,
+    ) -> Subscription:
+        """Every change after a version, in order, until it is closed.
+
+        Without a version (or 0) the current state comes first, as additions; with ``initial_events`` too, and a
+        bookmark marks its end. Iterating raises Expired when the history does not reach back to the version, or
+        when the reader is too slow.
+        """
+        collection = self._collection(kind)
+        selection = Selection(kind, namespace, labels, fields)
+        begin = resource_version or 0
+        if initial_events or not begin:
+            version = self._state.version
+            subscription = self._subscribers.add(kind, selection, version)
+            records = [record for record in collection.in_order() if record in selection]
+            subscription.begin(subscriptions.initial(records, version, marked=initial_events))
+            return subscription
+        subscription = self._subscribers.add(kind, selection, max(begin, self._state.version))
+        if begin < self._state.floor:
+            subscription.fail(Expired(f"too old resource version: {begin} ({self._state.floor})"))
+        else:
+            subscription.begin(subscriptions.replay(collection, collection.since(begin), selection))
+        return subscription
+
+    # Writing.
+
+    async def create_raw(
+        self,
+        kind: Kind,
+        body: Tree,
+        *,
+        namespace: str = "",
+        dry_run: bool = False,
+        field_validation: FieldValidation = FieldValidation.WARN,
+        problems: tuple[str, ...] = (),
+    ) -> Written:
+        """Store a new object. ``problems`` are complaints from parsing it, treated as unknown fields are."""
+        rules = self._writable(kind)
+        received = semantics.received(rules, body, validation=field_validation, problems=problems)
+        meta = semantics.scoped(kind, received.tree["metadata"], namespace)
+        meta = self._named(kind, meta)
+        key = (meta.get("namespace", ""), meta.get("name", ""))
+        if key[0] and self._namespaces is not None:
+            space = self._queue.current(self._namespaces, ("", key[0]))
+            namespaces.check_creation(kind, key[1], key[0], space)
+        now = self._clock.now()
+        record = semantics.created(
+            rules,
+            {**received.tree, "metadata": meta},
+            version=0 if dry_run else self._queue.next_version,
+            now=now,
+            uid=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+        )
+        if meta.get("resourceVersion", "0") != "0" and not dry_run:
+            raise InternalError("resourceVersion should not be set on objects to be created")
+        existing = self._queue.current(kind, key)
+        if existing is not None:
+            await self._queue.settle(kind, key)
+            raise _already_exists(existing)
+        if not dry_run:
+            await self._store(EventType.ADDED, record, None)
+        return Written(record, (*received.warnings, *metadata.finalizer_warnings(meta, {})))
+
+    async def update_raw(
+        self,
+        kind: Kind,
+        name: str,
+        change: Callable[[Tree], Any],
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_validation: FieldValidation = FieldValidation.WARN,
+        patch: bool = False,
+        problems: tuple[str, ...] = (),
+    ) -> Written:
+        """Replace an object by what ``change`` makes of it: a PUT's body, or the result of a patch.
+
+        ``change`` gets the current object as a tree that it must not alter, and gives the whole new one; what it
+        leaves alone it should share. ``patch`` tells a patch from a PUT where Kubernetes answers them differently.
+        Removing the last finalizer of an object that is being deleted deletes it.
+        """
+        return await self._update(
+            kind,
+            (namespace, name),
+            change,
+            subresource=subresource,
+            resource_version=resource_version,
+            dry_run=dry_run,
+            validation=field_validation,
+            patch=patch,
+            problems=problems,
+        )
+
+    async def _update(
+        self,
+        kind: Kind,
+        key: Key,
+        change: Callable[[Tree], Any],
+        *,
+        subresource: str,
+        resource_version: str | None,
+        dry_run: bool,
+        validation: FieldValidation,
+        patch: bool,
+        problems: tuple[str, ...] = (),
+        parts: frozenset[str] = frozenset(),
+    ) -> Written:
+        """As :meth:`update_raw`; a ``change`` that looks at some ``parts`` only is given only those parsed."""
+        rules = self._writable(kind)
+        if subresource and not (subresource == "status" and kind.status_subresource):
+            raise _no_such_resource()
+        try:
+            old = self._queue.current(kind, key)
+            if old is None:
+                raise semantics.not_found(kind, key[1])
+            if resource_version is not None and resource_version != str(old.version):
+                raise semantics.stale(kind, key[1])
+            before = old.tree_of(parts) if parts and rules.schema.partial else old.tree
+            received = semantics.received(
+                rules, change(before), before, patch=patch, validation=validation, problems=problems
+            )
+            record = semantics.updated(
+                rules,
+                old,
+                before,
+                received.tree,
+                version=old.version if dry_run else self._queue.next_version,
+                status=subresource == "status",
+                patch=patch,
+            )
+        except ApiError:
+            await self._queue.settle(kind, key)
+            raise
+        if record is None:
+            await self._queue.settle(kind, key)
+            return Written(old, received.warnings)
+        warnings = received.warnings
+        if not subresource:
+            warnings += tuple(metadata.finalizer_warnings(received.tree["metadata"], before["metadata"]))
+        if not dry_run:
+            if record.typed.deleting and not self._held(record):
+                await self._store(EventType.DELETED, at_version(old, record.version), old)
+            else:
+                await self._store(EventType.MODIFIED, record, old)
+        return Written(record, warnings)
+
+    async def delete_raw(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Delete an object, or ask for it when finalizers hold it. What it owns is nobody's business here.
+
+        There is no garbage collector: whatever propagation policy a client names, dependents stay.
+        """
+        self._writable(kind)
+        key = (namespace, name)
+        try:
+            old = self._queue.current(kind, key)
+            if old is None:
+                raise semantics.not_found(kind, name)
+            semantics.check_deletion(old, uid=uid, resource_version=resource_version)
+            if namespaces.is_namespace(kind):
+                namespaces.check_deletion(name)
+        except ApiError:
+            await self._queue.settle(kind, key)
+            raise
+        if dry_run:
+            version, now = old.version, self._clock.now()
+            marked = semantics.marked_deleted(self._rules[kind], old, version=version, now=now)
+            return Deleted(marked or old, gone=not self._held(old))
+        write = self._delete(old)
+        if kind is self._namespaces:
+            self._empty(name)
+        if write is None:
+            await self._queue.settle(kind, key)
+            return Deleted(old, gone=False)
+        await write.committed()
+        return Deleted(write.record, gone=write.type is EventType.DELETED)
+
+    async def compact(self) -> None:
+        """Forget, now, the history that the limits no longer cover, and erase it from the file."""
+        if self._closed:
+            return
+        self._state.forget(self._limits, self._clock.now().timestamp())
+        await self._queue.erase_dead()
+
+    async def close(self) -> None:
+        """Finish the writes that were begun, end all subscriptions, and let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._queue.drain()
+        await self._committer.stop()
+        self._subscribers.end()
+        self._database.close()
+
+    # Inside.
+
+    def _collection(self, kind: Kind) -> Collection:
+        try:
+            return self._state.collections[kind]
+        except KeyError:
+            raise _no_such_resource() from None
+
+    def _writable(self, kind: Kind) -> KindRules:
+        if self._closed:
+            raise StorageFailure(f"{self._database.name} is closed")
+        if kind not in self._rules:
+            raise _no_such_resource()
+        return self._rules[kind]
+
+    def _named(self, kind: Kind, meta: Tree) -> Tree:
+        """Metadata with a name, generated if it has only the beginning of one."""
+        prefix = meta.get("generateName", "")
+        if meta.get("name") or not prefix:
+            return meta
+        while True:
+            suffix = "".join(self._random.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
+            name = prefix[:_PREFIX_LIMIT] + suffix
+            if self._queue.current(kind, (meta.get("namespace", ""), name)) is None:
+                return {**meta, "name": name}
+
+    async def _store(self, event: EventType, record: Record, before: Record | None) -> None:
+        await self._add(event, record, before).committed()
+
+    def _add(self, event: EventType, record: Record, before: Record | None) -> Write:
+        write = self._queue.add(event, record, before, self._clock.now().timestamp())
+        if event is EventType.DELETED and record.namespace and self._namespaces is not None:
+            space = self._queue.current(self._namespaces, ("", record.namespace))
+            if space is not None and space.typed.deleting and not self._held(space):
+                self._delete(space)
+        return write
+
+    def _delete(self, old: Record) -> Write | None:
+        """Remove an object, or mark it when something holds it; None when it is marked already."""
+        version = self._queue.next_version
+        if not self._held(old):
+            return self._add(EventType.DELETED, at_version(old, version), old)
+        marked = semantics.marked_deleted(self._rules[old.kind], old, version=version, now=self._clock.now())
+        return None if marked is None else self._add(EventType.MODIFIED, marked, old)
+
+    def _held(self, record: Record) -> bool:
+        """Whether an object outlives its deletion: finalizers hold it, or a namespace what is in it."""
+        if semantics.held(record):
+            return True
+        return record.kind is self._namespaces and any(
+            self._queue.current_keys(kind, record.name) for kind in self._rules if kind.namespaced
+        )
+
+    def _empty(self, namespace: str) -> None:
+        """Delete everything in a namespace."""
+        for kind in self._rules:
+            for key in self._queue.current_keys(kind, namespace) if kind.namespaced else ():
+                record = self._queue.current(kind, key)
+                if record is not None:
+                    self._delete(record)
+
+    def _committed(self, writes: Sequence[Write]) -> None:
+        """Make committed writes visible."""
+        published: dict[Kind, list[subscriptions.Published]] = {}
+        for write in writes:
+            record, kind = write.record, write.record.kind
+            replaced = write.before.version if write.before is not None else 0
+            gone = write.type is EventType.DELETED
+            self._state.collections[kind].put(write.key, None if gone else record)
+            self._state.remember(kind, Entry(record.version, write.type.value, write.key, replaced, write.at))
+            change = Change(write.type, record, record.version)
+            published.setdefault(kind, []).append((change, write.before))
+        for kind, changes in published.items():
+            self._subscribers.publish(kind, changes)
+        self._state.forget(self._limits, self._clock.now().timestamp())
+        if self._clock.monotonic() - self._bookmarked >= self._limits.bookmarks:
+            self._bookmarked = self._clock.monotonic()
+            self._subscribers.bookmark(self._state.version)
+
+
+def _no_such_resource() -> NotFound:
+    return NotFound("the server could not find the requested resource")
+
+
+def _already_exists(existing: Record) -> AlreadyExists:
+    kind, name = existing.kind, existing.name
+    being_deleted = "object is being deleted: " if existing.typed.deleting else ""
+    message = f'{being_deleted}{kind.qualified_resource} "{name}" already exists'
+    return AlreadyExists(message, group=kind.group, kind=kind.plural, name=name)

@@ -1,0 +1,117 @@
+"""What the embedded engine hands out: stored objects, and the answers to its verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from quorate.api.codec import decoder
+from quorate.api.kind import Kind
+from quorate.api.meta import Resource
+from quorate.engine.store import EventType
+
+#: Parsed JSON: dicts, lists and scalars. The engine never changes one in place, it shares what stays the same.
+#: At the top, a part that nobody is going to look at may be left unparsed (``msgspec.Raw``).
+Tree = dict[str, Any]
+
+#: Namespace and name; the namespace of a cluster-scoped object is empty. Their order is the order of lists.
+Key = tuple[str, str]
+
+
+class FieldValidation(StrEnum):
+    """What to do about fields that the schema does not know (they are dropped either way)."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One stored object at one version; shared by everybody, never mutated."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    #: ``int(metadata.resourceVersion)``; 0 for what a dry run would have created.
+    version: int
+    #: The exact JSON as stored, with apiVersion and kind: the source of truth.
+    raw: bytes
+    #: The same, decoded once.
+    typed: Resource
+
+    @property
+    def tree(self) -> Tree:
+        """A fresh parse of ``raw``."""
+        parsed: Tree = msgspec.json.decode(self.raw)
+        return parsed
+
+    def tree_of(self, parts: Container[str]) -> Tree:
+        """The same, but only some parts are parsed, which takes half the time."""
+        return {
+            name: msgspec.json.decode(part) if name in parts else part for name, part in _skim.decode(self.raw).items()
+        }
+
+
+_skim = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def parsed(tree: Tree) -> Tree:
+    """A tree without unparsed parts."""
+    return {name: msgspec.json.decode(part) if type(part) is msgspec.Raw else part for name, part in tree.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list, as everything was at one version."""
+
+    records: tuple[Record, ...]
+    resource_version: int
+    #: Where the next page begins; empty on the last one.
+    continue_token: str = ""
+    #: How many are left after this page; None where a selector makes counting them too dear.
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a subscription. A bookmark has no record."""
+
+    type: EventType
+    record: Record | None
+    version: int
+    #: Set on the bookmark that follows the state a subscription began with.
+    initial_events_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to a write: the object as stored, and what the writer should know."""
+
+    record: Record
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The answer to a deletion: the last state seen, and whether it is gone or waits for finalizers."""
+
+    record: Record
+    gone: bool
+
+
+def decode(kind: Kind, namespace: str, name: str, version: int, raw: bytes) -> Record:
+    """A record from its stored bytes; raises msgspec.DecodeError when they do not fit the kind."""
+    return Record(kind, namespace, name, version, raw, decoder(kind.type).decode(raw))
+
+
+def at_version(record: Record, version: int) -> Record:
+    """The same state under another resourceVersion: how an object looks in the event of its deletion."""
+    tree = record.tree
+    metadata = {**tree["metadata"], "resourceVersion": str(version)}
+    raw = msgspec.json.encode({**tree, "metadata": metadata})
+    return decode(record.kind, record.namespace, record.name, version, raw)

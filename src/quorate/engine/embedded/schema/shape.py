@@ -1,0 +1,87 @@
+"""Bring an object into the shape of its schema: the first thing that happens to what somebody sent.
+
+In this order, as Kubernetes: fields that the schema does not know are dropped (and reported), nulls of fields
+that cannot be null are dropped, defaults are filled in, and whole numbers written like 1.0 become integers.
+
+Nothing is changed in place. What needs no change is returned as it is, and what is the very same value as in
+``old``, which has its shape already, is not looked at: a patch of one field costs what that field costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quorate.engine.embedded.schema.node import Node, compile_node
+
+#: Beyond this a JSON number is not safely whole.
+_EXACT = 2**53 - 1
+
+#: No value: neither null nor equal to any.
+_ABSENT = object()
+
+#: The schema of what a list without a schema holds: no fields at all.
+_NOTHING = compile_node({})
+
+
+def shape(value: Any, old: Any, node: Node, path: str, unknown: list[str]) -> Any:
+    """``value`` in the shape of ``node``; the paths of dropped fields are added to ``unknown``."""
+    if value is old:
+        return value
+    kind = type(value)
+    if kind is dict:
+        return _shape_object(value, old if type(old) is dict else {}, node, path, unknown)
+    if kind is list:
+        return _shape_list(value, node, path, unknown)
+    if kind is float and node.type == "integer" and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
+    return value
+
+
+def _shape_object(
+    value: dict[str, Any], old: dict[str, Any], node: Node, path: str, unknown: list[str]
+) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    prefix = f"{path}." if path else ""
+    properties, additional = node.properties, node.additional
+    for name, part in value.items():
+        child = properties.get(name, additional)
+        if child is None:
+            if not node.preserve:
+                unknown.append(prefix + name)
+                changes[name] = _ABSENT
+        elif part is None:
+            if not child.nullable:
+                # Where there is a default, a null asks for it.
+                changes[name] = _ABSENT if child.default is None else child.default
+        elif type(part) is not str:
+            shaped = shape(part, old.get(name), child, prefix + name, unknown)
+            if shaped is not part:
+                changes[name] = shaped
+    for name, default in node.defaults:
+        if name not in value:
+            # The default of an object has defaults inside.
+            changes[name] = shape(default, _ABSENT, properties[name], prefix + name, unknown)
+    if not changes:
+        return value
+    return {name: part for name, part in (value | changes).items() if part is not _ABSENT}
+
+
+def _shape_list(value: list[Any], node: Node, path: str, unknown: list[str]) -> list[Any]:
+    items = node.items
+    if items is None:
+        if node.preserve:
+            return value
+        items = _NOTHING
+    result = []
+    changed = False
+    for index, part in enumerate(value):
+        shaped = part
+        if part is None:
+            if items.default is not None and not items.nullable:
+                shaped = items.default
+        elif type(part) is not str:
+            # An item is never compared with an old one: lists change by place.
+            shaped = shape(part, _ABSENT, items, f"{path}[{index}]", unknown)
+        changed = changed or shaped is not part
+        result.append(shaped)
+    return result if changed else value

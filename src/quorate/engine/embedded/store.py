@@ -1,0 +1,151 @@
+"""The embedded engine as a Store: the typed face of ``raw``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TypeVar, cast
+
+from quorate.api.codec import to_dict
+from quorate.api.meta import Resource
+from quorate.engine import merge
+from quorate.engine.embedded.raw import RawStore
+from quorate.engine.embedded.record import FieldValidation
+from quorate.engine.embedded.subscriptions import Subscription
+from quorate.engine.selectors import EVERYTHING, Selector
+from quorate.engine.store import MergePatch, ObjectList, WatchEvent
+from quorate.errors import BadRequest
+
+R = TypeVar("R", bound=Resource)
+
+#: The parts of an object that every write looks at.
+_ALWAYS = frozenset({"apiVersion", "kind", "metadata"})
+_WITH_STATUS = _ALWAYS | {"status"}
+
+
+class EmbeddedStore(RawStore):
+    """A store in this process (see :class:`quorate.engine.store.Store`). Open it with :meth:`open`."""
+
+    async def get(self, cls: type[R], name: str, namespace: str = "") -> R:
+        return cast("R", self.read(cls.KIND, name, namespace).typed)
+
+    async def list(
+        self,
+        cls: type[R],
+        *,
+        namespace: str = "",
+        labels: Selector = EVERYTHING,
+        fields: Selector = EVERYTHING,
+    ) -> ObjectList[R]:
+        page = self.read_page(cls.KIND, namespace=namespace, labels=labels, fields=fields)
+        return ObjectList(tuple(cast("R", record.typed) for record in page.records), str(page.resource_version))
+
+    def watch(
+        self,
+        cls: type[R],
+        *,
+        resource_version: str,
+        namespace: str = "",
+        labels: Selector = EVERYTHING,
+        fields: Selector = EVERYTHING,
+    ) -> Watch[R]:
+        version = parse_version(resource_version)
+        return Watch(
+            self.subscribe(cls.KIND, resource_version=version, namespace=namespace, labels=labels, fields=fields)
+        )
+
+    async def create(self, obj: R, *, dry_run: bool = False) -> R:
+        written = await self.create_raw(
+            obj.KIND,
+            to_dict(obj),
+            namespace=obj.namespace,
+            dry_run=dry_run,
+            field_validation=FieldValidation.IGNORE,
+        )
+        return cast("R", written.record.typed)
+
+    async def patch(
+        self,
+        cls: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        patch: MergePatch,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> R:
+        written = await self._update(
+            cls.KIND,
+            (namespace, name),
+            lambda current: merge.apply(current, patch),
+            subresource="",
+            resource_version=resource_version,
+            dry_run=dry_run,
+            validation=FieldValidation.IGNORE,
+            patch=True,
+            parts=_ALWAYS.union(patch),
+        )
+        return cast("R", written.record.typed)
+
+    async def patch_status(
+        self,
+        cls: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        patch: MergePatch,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> R:
+        written = await self._update(
+            cls.KIND,
+            (namespace, name),
+            lambda current: merge.apply(current, {"status": patch}),
+            subresource="status",
+            resource_version=resource_version,
+            dry_run=dry_run,
+            validation=FieldValidation.IGNORE,
+            patch=True,
+            parts=_WITH_STATUS,
+        )
+        return cast("R", written.record.typed)
+
+    async def delete(
+        self,
+        cls: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> R | None:
+        deleted = await self.delete_raw(
+            cls.KIND, name, namespace=namespace, uid=uid, resource_version=resource_version, dry_run=dry_run
+        )
+        return None if deleted.gone else cast("R", deleted.record.typed)
+
+
+class Watch(AsyncIterator[WatchEvent[R]]):
+    """A subscription, typed."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    def __aiter__(self) -> Watch[R]:
+        return self
+
+    async def __anext__(self) -> WatchEvent[R]:
+        change = await self._subscription.__anext__()
+        record = change.record
+        return WatchEvent(change.type, str(change.version), None if record is None else cast("R", record.typed))
+
+    async def aclose(self) -> None:
+        """Stop watching."""
+        await self._subscription.aclose()
+
+
+def parse_version(text: str) -> int:
+    """A resourceVersion as clients send it; empty is 0."""
+    if text and not (text.isascii() and text.isdigit()):
+        raise BadRequest(f"invalid resource version: resourceVersion: Invalid value: {text!r}: a number was expected")
+    return int(text or "0")
