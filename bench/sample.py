@@ -31,17 +31,8 @@ class Drbd(Struct):
     options: tuple[Option, ...] = ()
 
 
-class SampleSpec(Struct):
-    """What is wanted."""
-
-    size: str
-    storage_class_name: Annotated[str, immutable("storageClassName is immutable")]
-    publish_on: tuple[str, ...] = ()
-    drbd: Drbd
-
-
 class Replica(Struct):
-    """What is known of one replica."""
+    """Where one replica is to be."""
 
     name: str
     node_name: str
@@ -52,11 +43,31 @@ class Replica(Struct):
     percent: int
 
 
+class Expectation(Struct):
+    """One condition that somebody waits for."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: datetime
+
+
+class SampleSpec(Struct):
+    """What is wanted; nearly all of the object, so that one create makes one full-sized event."""
+
+    size: str
+    storage_class_name: Annotated[str, immutable("storageClassName is immutable")]
+    publish_on: tuple[str, ...] = ()
+    drbd: Drbd
+    replicas: Annotated[tuple[Replica, ...], list_map("name")] = ()
+    expectations: Annotated[tuple[Expectation, ...], list_map("type")] = ()
+
+
 class SampleStatus(Struct):
     """What is known."""
 
     phase: str = ""
-    replicas: Annotated[tuple[Replica, ...], list_map("name")] = ()
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 
 
@@ -73,14 +84,13 @@ _OPTIONS = tuple(
     for section in ("net", "disk", "options")
     for number in range(6)
 )
-_CONDITIONS = tuple(
-    Condition(
+_EXPECTATIONS = tuple(
+    Expectation(
         type=name,
-        status=ConditionStatus.FALSE,
-        reason="WaitingForReplicas",
-        message="waiting for the replicas to report that they are connected and up to date",
-        last_transition_time=BORN,
-        observed_generation=1,
+        status="True",
+        reason="ReplicasAreUpToDate",
+        message="the replicas report that they are connected and up to date, and quorum is configured",
+        since=BORN,
     )
     for name in ("Ready", "QuorumConfigured", "DiskfulReplicaCountReached", "AllReplicasReady")
 )
@@ -89,25 +99,6 @@ _CONDITIONS = tuple(
 def sample(number: int) -> Sample:
     """The same object for the same number."""
     name = f"volume-{number:06}"
-    return Sample(
-        metadata=ObjectMeta(
-            name=name,
-            labels={"quorate.io/storage-class": "fast-replicated", "app.kubernetes.io/managed-by": "bench"},
-            annotations={"quorate.io/description": "an object for benchmarks, as large as a real one"},
-            finalizers=("bench.quorate.io/controller",),
-        ),
-        spec=SampleSpec(
-            size="10Gi",
-            storage_class_name="fast-replicated",
-            publish_on=("node-0", "node-1"),
-            drbd=Drbd(minor=number, quorum=2, algorithm="sha256", options=_OPTIONS),
-        ),
-        status=unsettled_status(name),
-    )
-
-
-def unsettled_status(name: str) -> SampleStatus:
-    """The status an agent would have reported before anybody decided."""
     replicas = tuple(
         Replica(
             name=f"{name}-{index}",
@@ -120,11 +111,25 @@ def unsettled_status(name: str) -> SampleStatus:
         )
         for index in range(3)
     )
-    return SampleStatus(replicas=replicas, conditions=_CONDITIONS)
+    return Sample(
+        metadata=ObjectMeta(
+            name=name,
+            labels={"quorate.io/storage-class": "fast-replicated", "app.kubernetes.io/managed-by": "bench"},
+            annotations={"quorate.io/description": "an object for benchmarks, as large as a real one"},
+        ),
+        spec=SampleSpec(
+            size="10Gi",
+            storage_class_name="fast-replicated",
+            publish_on=("node-0", "node-1"),
+            drbd=Drbd(minor=number, quorum=2, algorithm="sha256", options=_OPTIONS),
+            replicas=replicas,
+            expectations=_EXPECTATIONS,
+        ),
+    )
 
 
-def settled_status(observed: Sample) -> SampleStatus:
-    """The one decision of the benchmark controllers: phase Ready and one condition flipped."""
+def settled(observed: Sample) -> Sample:
+    """The one decision of the benchmark controllers: phase Ready, and one condition."""
     ready = Condition(
         type="Ready",
         status=ConditionStatus.TRUE,
@@ -133,8 +138,7 @@ def settled_status(observed: Sample) -> SampleStatus:
         last_transition_time=BORN,
         observed_generation=observed.metadata.generation,
     )
-    conditions = tuple(ready if condition.type == "Ready" else condition for condition in observed.status.conditions)
-    return replace(observed.status, phase="Ready", conditions=conditions)
+    return replace(observed, status=SampleStatus(phase="Ready", conditions=(ready,)))
 
 
 def sample_json(number: int) -> bytes:

@@ -46,7 +46,12 @@ def settle(status: kopf.Status, patch: kopf.Patch, meta: kopf.Meta, **_: object)
         "observedGeneration": meta["generation"],
     }
     patch.status["phase"] = "Ready"
-    patch.status["conditions"] = [ready if c["type"] == "Ready" else c for c in status.get("conditions", [])] or [ready]
+    patch.status["conditions"] = [ready]
+
+
+@kopf.on.delete("bench.quorate.io", "v1", "samples")
+def let_go(**_: object) -> None:
+    """A controller that owns something outside needs a finalizer; for kopf that is a delete handler."""
 
 
 @kopf.on.event("bench.quorate.io", "v1", "samples")

@@ -21,6 +21,17 @@ type SampleSpec struct {
 	StorageClassName string   `json:"storageClassName"`
 	PublishOn        []string `json:"publishOn,omitempty"`
 	Drbd             Drbd     `json:"drbd"`
+
+	Replicas     []Replica     `json:"replicas,omitempty"`
+	Expectations []Expectation `json:"expectations,omitempty"`
+}
+
+type Expectation struct {
+	Type    string      `json:"type"`
+	Status  string      `json:"status"`
+	Reason  string      `json:"reason"`
+	Message string      `json:"message"`
+	Since   metav1.Time `json:"since"`
 }
 
 type Drbd struct {
@@ -38,7 +49,6 @@ type Option struct {
 
 type SampleStatus struct {
 	Phase      string             `json:"phase,omitempty"`
-	Replicas   []Replica          `json:"replicas,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -68,7 +78,8 @@ func (in *Sample) DeepCopy() *Sample {
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Spec.PublishOn = append([]string(nil), in.Spec.PublishOn...)
 	out.Spec.Drbd.Options = append([]Option(nil), in.Spec.Drbd.Options...)
-	out.Status.Replicas = append([]Replica(nil), in.Status.Replicas...)
+	out.Spec.Replicas = append([]Replica(nil), in.Spec.Replicas...)
+	out.Spec.Expectations = append([]Expectation(nil), in.Spec.Expectations...)
 	out.Status.Conditions = append([]metav1.Condition(nil), in.Status.Conditions...)
 	return &out
 }
