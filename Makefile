@@ -60,8 +60,8 @@ bench: install apiserver  ## Measure; results go to bench/RESULTS.md
 	$(BIN)/python -m bench
 
 .PHONY: crds
-crds: install  ## Write deploy/crds from the types
-	$(BIN)/quorate crds --directory deploy/crds
+crds: install  ## Write deploy/crds and the page of conditions from the types
+	$(BIN)/python -m quorate.api.generate
 
 .PHONY: requirements
 requirements: install  ## Pin the newest versions of what requirements/*.in name

@@ -7,6 +7,7 @@ import pytest
 from quorate.errors import NotAcceptable
 from quorate.server.kubernetes.negotiation import Form, Format, Representation, negotiate
 
+ONE = "PartialObjectMetadata"
 #: What kubectl get sends.
 KUBECTL = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
@@ -27,12 +28,19 @@ KUBECTL = (
         (KUBECTL, Form.TABLE, Format.JSON),
         ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", Form.OBJECT, Format.JSON),
         ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", Form.METADATA, Format.JSON),
-        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Form.METADATA, Format.JSON),
         ("application/vnd.kubernetes.protobuf,application/json", Form.OBJECT, Format.JSON),
     ],
 )
 def test_the_best_representation_that_we_have_wins(accept: str, form: Form, format_: Format) -> None:
     assert negotiate(accept) == Representation(form, format_)
+
+
+def test_metadata_of_a_list_has_a_name_of_its_own() -> None:
+    one, many = (f"application/json;as={name};g=meta.k8s.io;v=v1" for name in (ONE, f"{ONE}List"))
+    assert negotiate(many, many=True) == Representation(Form.METADATA)
+    for accept, is_many in ((one, True), (many, False)):
+        with pytest.raises(NotAcceptable):
+            negotiate(accept, many=is_many)
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,12 @@ def test_a_list_reads_its_options() -> None:
             "fieldSelector": "metadata.name=x",
             "limit": "5",
             "continue": "token",
-            "resourceVersion": "7",
-            "resourceVersionMatch": "NotOlderThan",
             "timeoutSeconds": "30",
         }
     )
     assert str(options.labels) == "a in (b,c)"
     assert str(options.fields) == "metadata.name=x"
-    assert (options.limit, options.continue_token, options.resource_version) == (5, "token", 7)
+    assert (options.limit, options.continue_token, options.resource_version) == (5, "token", None)
     assert (options.exact, options.timeout, options.watch) == (False, 30.0, False)
 
 
@@ -127,6 +125,7 @@ def test_options_that_contradict_each_other_are_invalid(query: dict[str, str], f
         {"resourceVersion": "-1"},
         {"labelSelector": "a=b=c"},
         {"fieldSelector": "name"},
+        {"continue": "token", "resourceVersion": "7"},
     ],
 )
 def test_what_cannot_be_read_is_a_bad_request(query: dict[str, str]) -> None:

@@ -64,7 +64,7 @@ def test_a_patch_changes_what_it_names(media_type: str, patch: Any, spec: Any) -
     ],
 )
 def test_a_json_patch_that_does_not_apply_is_invalid(operation: Any) -> None:
-    with pytest.raises(Invalid, match=r"the patch does not apply to widgets.test.quorate.io 'a'"):
+    with pytest.raises(Invalid, match="the patch does not apply"):
         patched(JSON, [operation])
 
 

@@ -1,4 +1,4 @@
-"""``quorate crds``: the CustomResourceDefinitions, printed, written to files, or installed."""
+"""``quorate crds``: the CustomResourceDefinitions, printed or installed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,15 @@ from quorate.cli.output import output_option, print_documents
 
 
 @click.group(invoke_without_command=True)
-@click.option("--directory", type=click.Path(path_type=Path), help="Write one YAML file per kind there instead.")
 @output_option("yaml", "json")
 @click.pass_context
-def crds(context: click.Context, directory: Path | None, output: str) -> None:
+def crds(context: click.Context, output: str) -> None:
     """Print the CustomResourceDefinitions of every kind."""
     if context.invoked_subcommand is not None:
         return
     from quorate.api.crd import all_definitions
 
-    if directory is None:
-        print_documents(all_definitions(), output)
-        return
-    import yaml
-
-    directory.mkdir(parents=True, exist_ok=True)
-    for definition in all_definitions():
-        text = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True)
-        (directory / f"{definition['metadata']['name']}.yaml").write_text(text)
+    print_documents(all_definitions(), output)
 
 
 @crds.command()

@@ -50,12 +50,12 @@ def clauses(accept: str) -> list[Clause]:
     return sorted((clause for clause in parsed if clause.quality > 0), key=lambda clause: -clause.quality)
 
 
-def negotiate(accept: str, *, forms: tuple[Form, ...] = tuple(Form)) -> Representation:
-    """The best representation that we have; NotAcceptable if there is none."""
+def negotiate(accept: str, *, many: bool = False) -> Representation:
+    """The best representation that we have of an object, or of a list (``many``); NotAcceptable if there is none."""
     for clause in clauses(accept or "*/*"):
         format_ = _format(clause.media_type)
-        form = _form(clause.parameters)
-        if format_ is not None and form in forms:
+        form = _form(clause.parameters, many=many)
+        if format_ is not None and form is not None:
             return Representation(form, format_)
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(Format)}")
 
@@ -79,13 +79,11 @@ def _format(media_type: str) -> Format | None:
         return None
 
 
-def _form(parameters: dict[str, str]) -> Form | None:
+def _form(parameters: dict[str, str], *, many: bool) -> Form | None:
     wanted = parameters.get("as", "")
     if not wanted:
         return Form.OBJECT
     if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
         return None
-    try:
-        return Form(wanted.removesuffix("List"))
-    except ValueError:
-        return None
+    metadata = Form.METADATA.value + ("List" if many else "")
+    return {Form.TABLE.value: Form.TABLE, metadata: Form.METADATA}.get(wanted)

@@ -50,8 +50,8 @@ class ListOptions:
 def write_options(query: Mapping[str, str], name: str) -> WriteOptions:
     """Options of a write; ``name`` is what Kubernetes calls them: CreateOptions, UpdateOptions, PatchOptions."""
     causes = []
-    dry_run = query.get("dryRun", "")
-    if dry_run not in ("", "All"):
+    dry_run = query.get("dryRun", "All")
+    if dry_run != "All":
         causes.append(_unsupported("dryRun", f'["{dry_run}"]', '"All"'))
     validation = query.get("fieldValidation", "")
     if validation not in ("", *FieldValidation):
@@ -60,7 +60,7 @@ def write_options(query: Mapping[str, str], name: str) -> WriteOptions:
         causes.append(Cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force"))
     if causes:
         raise invalid_options(name, causes)
-    return WriteOptions(bool(dry_run), FieldValidation(validation or "Warn"))
+    return WriteOptions("dryRun" in query, FieldValidation(validation or "Warn"))
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
@@ -71,13 +71,16 @@ def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
         raise BadRequest("the body of a DELETE must be DeleteOptions")
     if body.get("kind", "DeleteOptions") != "DeleteOptions":
         raise BadRequest(f"the body of a DELETE must be DeleteOptions, got {body['kind']}")
-    dry_run = body.get("dryRun") or [value for value in (query.get("dryRun"),) if value]
+    dry_run = body.get("dryRun") or [value for name, value in query.items() if name == "dryRun"]
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or "Background"
     causes = []
     if dry_run not in ([], ["All"]):
         causes.append(_unsupported("dryRun", str(dry_run).replace("'", '"'), '"All"'))
     if policy not in ("Foreground", "Background", "Orphan"):
         causes.append(_unsupported("propagationPolicy", f'"{policy}"', '"Foreground", "Background", "Orphan", "nil"'))
+    if "orphanDependents" in body and "propagationPolicy" in body:
+        problem = "Invalid value: orphanDependents and propagationPolicy cannot be both set"
+        causes.append(Cause("FieldValueInvalid", problem, "propagationPolicy"))
     if causes:
         raise invalid_options("DeleteOptions", causes)
     preconditions = body.get("preconditions") or {}
@@ -97,6 +100,8 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
         )
     if causes:
         raise invalid_options("ListOptions", causes)
+    if query.get("continue") and version not in ("", "0"):
+        raise BadRequest("a continue token brings its own resource version: specifying another is not allowed")
     limit = max(_integer(query, "limit") or 0, 0)
     timeout = _integer(query, "timeoutSeconds")
     number = parse_version(version) if version else None

@@ -18,7 +18,7 @@ import jsonpointer
 
 from quorate.api.kind import Kind
 from quorate.engine import merge
-from quorate.errors import BadRequest, Cause, Invalid, TooLarge, UnsupportedMediaType
+from quorate.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
 from quorate.server.kubernetes import strategic
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
@@ -35,7 +35,7 @@ MAX_OPERATIONS = 10_000
 def change_of(kind: Kind, media_type: str, patch: Any) -> Change:
     """What the patch does to an object. Raises for a patch that cannot be one, before anything is read."""
     if media_type == JSON:
-        return _json_patch(kind, patch)
+        return _json_patch(patch)
     if not isinstance(patch, dict):
         raise BadRequest(f"error decoding patch: expected an object, got {_type_name(patch)}")
     if media_type == STRATEGIC:
@@ -72,7 +72,7 @@ class _Patch(jsonpatch.JsonPatch):
     operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "replace": _Replace})
 
 
-def _json_patch(kind: Kind, patch: Any) -> Change:
+def _json_patch(patch: Any) -> Change:
     if not isinstance(patch, list) or not all(isinstance(operation, dict) for operation in patch):
         raise BadRequest(f"error decoding patch: expected a list of operations, got {_type_name(patch)}")
     if len(patch) > MAX_OPERATIONS:
@@ -82,14 +82,8 @@ def _json_patch(kind: Kind, patch: Any) -> Change:
         try:
             changed = _Patch(patch).apply(current)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-            name = current["metadata"]["name"]
-            raise Invalid(
-                f"the patch does not apply to {kind.qualified_resource} {name!r}: {error}",
-                group=kind.group,
-                kind=kind.name,
-                name=name,
-                causes=(Cause("FieldValueInvalid", str(error), "patch"),),
-            ) from None
+            # Without details, as a real server: with them kubectl would say that the object is invalid.
+            raise Invalid(f"the patch does not apply: {error}") from None
         if not isinstance(changed, dict):
             raise BadRequest("the patch replaces the whole object by something that is none")
         return changed

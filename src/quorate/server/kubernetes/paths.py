@@ -47,10 +47,10 @@ class Kinds:
         if parts[0] == "namespaces" and len(parts) > 2 and not (group == "" and parts[2:] == ["status"]):
             namespace, parts = parts[1], parts[2:]
         kind = self._by_resource.get((group, version, parts[0]))
-        if kind is None or len(parts) > 3 or not all(parts):
+        if kind is None or not all(parts):
             return None
         name = parts[1] if len(parts) > 1 else ""
-        subresource = parts[2] if len(parts) > 2 else ""
+        subresource = "/".join(parts[2:])
         if namespace and not kind.namespaced:
             return None
         if kind.namespaced and name and not namespace:

@@ -55,6 +55,8 @@ class Renderer:
                 metadata["remainingItemCount"] = page.remaining
         match self.representation.form:
             case Form.OBJECT:
+                if self.kind.crd:
+                    metadata.setdefault("continue", "")  # as a real server, for custom kinds only
                 head = {"kind": f"{self.kind.name}List", "apiVersion": self.kind.api_version, "metadata": metadata}
                 return self._written(_with_items(head, [record.raw for record in page.records]))
             case Form.METADATA:

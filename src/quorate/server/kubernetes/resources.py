@@ -9,7 +9,7 @@ from aiohttp import web
 
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import EmbeddedStore, Page, Record, Written, parse_version
-from quorate.errors import Cause, Conflict, Expired, MethodNotAllowed, NotFound, ServerTimeout
+from quorate.errors import BadRequest, Cause, Conflict, Expired, MethodNotAllowed, NotFound, ServerTimeout
 from quorate.server.kubernetes import patches, status
 from quorate.server.kubernetes.bodies import Parsed
 from quorate.server.kubernetes.negotiation import negotiate
@@ -35,7 +35,14 @@ from quorate.server.kubernetes.watching import Watches, current_version
 
 #: What a method means on a collection and on an object.
 _COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
-_OBJECT_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OBJECT_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",  # under the name in its body, as a real server has it
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 _STATUS_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch"}
 
 
@@ -62,7 +69,7 @@ class Resources:
 
     async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = list_options(request.query)
-        renderer = self._renderer(request, target)
+        renderer = self._renderer(request, target, many=not options.watch)
         if options.watch:
             return await self._watches.stream(request, target, options, renderer)
         page = self._page(target, options)
@@ -141,7 +148,7 @@ class Resources:
     async def _delete_collection(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = list_options(request.query)
         how = delete_options(request.query, await read_optional_tree(request))
-        renderer = self._renderer(request, target)
+        renderer = self._renderer(request, target, many=True)
         page = self._page(target, options)
         for record in page.records:
             await self._delete_if_same(record, dry_run=how.dry_run)
@@ -163,8 +170,8 @@ class Resources:
             continue_token=options.continue_token,
         )
 
-    def _renderer(self, request: web.Request, target: Target) -> Renderer:
-        representation = negotiate(request.headers.get("Accept", ""))
+    def _renderer(self, request: web.Request, target: Target, *, many: bool = False) -> Renderer:
+        representation = negotiate(request.headers.get("Accept", ""), many=many)
         include = parse_include(request.query.get("includeObject", ""))
         return Renderer(target.kind, representation, include, self._clock)
 
@@ -172,6 +179,8 @@ class Resources:
 def _verb(method: str, target: Target) -> str:
     kind = target.kind
     if not target.name:
+        if method in ("PUT", "PATCH"):
+            raise BadRequest("name must be provided")
         verbs = _COLLECTION_VERBS
     elif not target.subresource:
         verbs = _OBJECT_VERBS

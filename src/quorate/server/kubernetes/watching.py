@@ -15,7 +15,7 @@ from contextlib import aclosing, contextmanager
 from aiohttp import web
 
 from quorate.api.kind import Kind
-from quorate.engine.embedded import Change, EmbeddedStore
+from quorate.engine.embedded import Change, EmbeddedStore, Subscription
 from quorate.engine.store import EventType
 from quorate.errors import ApiError
 from quorate.server.kubernetes import status
@@ -48,13 +48,22 @@ class Watches:
         self, request: web.Request, target: Target, options: ListOptions, renderer: Renderer
     ) -> web.StreamResponse:
         """Answer a watch."""
+        subscription = self._store.subscribe(
+            target.kind,
+            resource_version=self._begin(target.kind, options),
+            namespace=target.namespace,
+            labels=options.labels,
+            fields=options.fields,
+            initial_events=bool(options.send_initial_events),
+        )
         response = web.StreamResponse(headers={"Content-Type": renderer.content_type, "Cache-Control": "no-cache"})
         response.enable_chunked_encoding()
         try:
-            await response.prepare(request)
-            with self._limited(options) as deadline:
-                async with deadline:
-                    await self._send_changes(response, target, options, renderer)
+            async with aclosing(subscription):
+                await response.prepare(request)
+                with self._limited(options) as deadline:
+                    async with deadline:
+                        await self._send(subscription, response, renderer, bookmarks=options.bookmarks)
         except TimeoutError:
             pass  # its time is over
         except ApiError as error:
@@ -64,31 +73,22 @@ class Watches:
         await response.write_eof()
         return response
 
-    async def _send_changes(
-        self, response: web.StreamResponse, target: Target, options: ListOptions, renderer: Renderer
+    async def _send(
+        self, subscription: Subscription, response: web.StreamResponse, renderer: Renderer, *, bookmarks: bool
     ) -> None:
-        subscription = self._store.subscribe(
-            target.kind,
-            resource_version=self._begin(target.kind, options),
-            namespace=target.namespace,
-            labels=options.labels,
-            fields=options.fields,
-            initial_events=bool(options.send_initial_events),
-        )
         first = True
-        async with aclosing(subscription):
-            while True:
-                try:
-                    change = await asyncio.wait_for(anext(subscription), _BOOKMARK_PERIOD)
-                except StopAsyncIteration:
-                    return
-                except TimeoutError:
-                    change = Change(EventType.BOOKMARK, None, subscription.reached)
-                if change.record is not None:
-                    await response.write(renderer.event(change.type, change.record, first=first))
-                    first = False
-                elif options.bookmarks:
-                    await response.write(renderer.bookmark(change.version, ends_state=change.initial_events_end))
+        while True:
+            try:
+                change = await asyncio.wait_for(anext(subscription), _BOOKMARK_PERIOD)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                change = Change(EventType.BOOKMARK, None, subscription.reached)
+            if change.record is not None:
+                await response.write(renderer.event(change.type, change.record, first=first))
+                first = False
+            elif bookmarks:
+                await response.write(renderer.bookmark(change.version, ends_state=change.initial_events_end))
 
     def _begin(self, kind: Kind, options: ListOptions) -> int | None:
         if options.send_initial_events is False and not options.resource_version:
