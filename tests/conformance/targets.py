@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
 
+from prometheus_client import CollectorRegistry
+
+from quorate.api.core import Event, Lease, Namespace, Node, PersistentVolumeClaim
 from quorate.engine.clock import SystemClock
-from quorate.engine.kubernetes import KubernetesStore, load_connection
+from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.kubernetes import Connection, KubernetesStore, load_connection
+from quorate.engine.kubernetes.credentials import FixedCredentials
 from quorate.engine.store import Store
+from quorate.server.kubernetes import Access, Facade, listen
 from tests.conformance.wire import Wire
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import Gadget, Widget
 
-KINDS = (Widget.KIND, Gadget.KIND)
+CUSTOM = (Widget.KIND, Gadget.KIND)
+CORE = tuple(each.KIND for each in (Event, Lease, Namespace, Node, PersistentVolumeClaim))
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Target:
 @asynccontextmanager
 async def real(apiserver: ApiServer) -> AsyncIterator[Target]:
     """The oracle. It is shared by the whole run, so it is cleared after every test."""
-    apiserver.install_crds(KINDS)
+    apiserver.install_crds(CUSTOM)
     clock = SystemClock()
     connection = load_connection(environ={}, clock=clock, kubeconfig=apiserver.kubeconfig)
     store = KubernetesStore(connection, clock=clock, random=Random(1))
@@ -44,4 +53,55 @@ async def real(apiserver: ApiServer) -> AsyncIterator[Target]:
     finally:
         await store.close()
         await wire.close()
-        apiserver.clear(*KINDS)
+        apiserver.clear(*CUSTOM)
+
+
+class _Future(SystemClock):
+    """The machine's clock, which a test can put forward."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+@asynccontextmanager
+async def embedded(directory: Path) -> AsyncIterator[Target]:
+    """A new file, in this process."""
+    clock = _Future()
+    store = await EmbeddedStore.open(directory / "store.db", kinds=CUSTOM + CORE, clock=clock, random=Random(1))
+
+    async def forget_history() -> None:
+        clock.ahead += timedelta(days=1)
+        await store.compact()
+
+    try:
+        yield Target("embedded", store, forget_history)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def facade(directory: Path) -> AsyncIterator[Target]:
+    """The same over HTTP, through the client that is used for a real server."""
+    async with embedded(directory) as inner:
+        assert isinstance(inner.store, EmbeddedStore)
+        clock = SystemClock()
+        served = Facade(
+            inner.store,
+            kinds=CUSTOM + CORE,
+            clock=clock,
+            chance=Random(1),
+            access=Access(),
+            registry=CollectorRegistry(),
+        )
+        listener = await listen(served, host="127.0.0.1", port=0)
+        connection = Connection(server=listener.url, credentials=FixedCredentials(clock=clock), origin="facade")
+        store = KubernetesStore(connection, clock=clock, random=Random(1))
+        wire = Wire(listener.url)
+        try:
+            yield Target("facade", store, inner.forget_history, wire)
+        finally:
+            await wire.close()
+            await store.close()
+            await listener.close()

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.engine.selectors import Selector, match, parse_fields, parse_labels
 from quorate.engine.store import Store
-from quorate.errors import BadRequest, NotFound
+from quorate.errors import BadRequest, Invalid, NotFound
 from tests.conformance.making import gadget, widget
 from tests.support.kinds import Gadget, Widget
 
@@ -53,8 +53,9 @@ async def test_namespaces_keep_equal_names_apart(store: Store) -> None:
 
 
 async def test_an_object_of_a_namespaced_kind_needs_a_namespace(store: Store) -> None:
-    with pytest.raises(BadRequest):
+    with pytest.raises(Invalid) as caught:
         await store.create(gadget("g", ""))
+    assert ("metadata.namespace", "FieldValueRequired") in {(each.field, each.reason) for each in caught.value.causes}
     with pytest.raises(NotFound):
         await store.create(gadget("g", "nowhere"))
 

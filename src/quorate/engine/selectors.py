@@ -123,7 +123,12 @@ def parse_fields(text: str) -> Selector:
 
 def _clauses(text: str) -> list[str]:
     """Split at commas that are not inside parentheses."""
-    return [clause for clause in re.split(r",(?![^(]*\))", text) if clause.strip()]
+    if not text.strip():
+        return []
+    clauses = re.split(r",(?![^(]*\))", text)
+    if not all(clause.strip() for clause in clauses):
+        raise ValueError(f"unable to parse requirement: {text!r} has a comma with nothing on one side")
+    return clauses
 
 
 def _parse_label(clause: str) -> Requirement:

@@ -72,10 +72,9 @@ async def preconditions(scene: Scene) -> None:
 
 
 async def delete_options(scene: Scene) -> None:
+    """Not Orphan and Foreground: they are the garbage collector's, and the embedded engine has none."""
     for about, body in (
         ("background", options(propagationPolicy="Background")),
-        ("orphan", options(propagationPolicy="Orphan")),
-        ("foreground", options(propagationPolicy="Foreground")),
         ("an unknown policy", options(propagationPolicy="Sideways")),
         ("a grace period", options(gracePeriodSeconds=30)),
         ("at once", options(gracePeriodSeconds=0)),

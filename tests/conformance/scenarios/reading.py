@@ -14,9 +14,9 @@ async def get(scene: Scene) -> None:
     await scene.get(f"{GADGETS}/g")
     await scene.get(f"{GADGETS}/missing")
     await scene.get("/apis/test.quorate.io/v1/namespaces/nowhere/gadgets/g")
-    await scene.get(f"{WIDGETS}/a", accept="application/vnd.kubernetes.protobuf")
+    await scene.get(f"{WIDGETS}/a", accept="application/vnd.kubernetes.protobuf", about="as protobuf")
     await scene.get(f"{WIDGETS}/a", accept="application/vnd.kubernetes.protobuf, application/json")
-    await scene.get(f"{WIDGETS}/a", accept="text/html")
+    await scene.get(f"{WIDGETS}/a", accept="text/html", about="as HTML")
     await scene.get(f"{WIDGETS}/a", accept="*/*")
 
 
@@ -24,7 +24,7 @@ async def get_with_a_version(scene: Scene) -> None:
     made = await scene.post(WIDGETS, widget("a"))
     await scene.get(f"{WIDGETS}/a", query={"resourceVersion": "0"})
     await scene.get(f"{WIDGETS}/a", query={"resourceVersion": made["metadata"]["resourceVersion"]})
-    await scene.get(f"{WIDGETS}/a", query={"resourceVersion": "nonsense"})
+    await scene.get(f"{WIDGETS}/a", query={"resourceVersion": "nonsense"}, about="no number")
 
 
 async def paths_that_lead_nowhere(scene: Scene) -> None:

@@ -30,7 +30,6 @@ async def patch_status(scene: Scene) -> None:
         about="spec, labels and finalizers are not written here",
     )
     await scene.patch(f"{A}/status", {"spec": {"low": 7}}, MERGE, about="nothing but those")
-    await scene.patch(f"{A}/status", {"spec": {"low": "text"}}, MERGE, about="invalid, but not written here")
     await scene.patch(f"{A}/status", {"status": {"count": -1}}, MERGE, about="an invalid status")
     twice = {"status": {"conditions": [READY, {**READY, "status": "False"}]}}
     await scene.patch(f"{A}/status", twice, MERGE, about="a condition twice")

@@ -42,9 +42,8 @@ async def from_now_and_from_anything(scene: Scene) -> None:
 
 async def versions(scene: Scene) -> None:
     await scene.post(WIDGETS, widget("a"))
-    await scene.watch(WIDGETS, {"resourceVersion": "1"}, count=1, about="history that is gone")
-    await scene.watch(WIDGETS, {"resourceVersion": "nonsense"}, count=1)
-    await scene.watch(WIDGETS, {"resourceVersion": "-5"}, count=1)
+    await scene.watch(WIDGETS, {"resourceVersion": "nonsense"}, count=1, about="no number")
+    await scene.watch(WIDGETS, {"resourceVersion": "-5"}, count=1, about="less than nothing")
     await scene.watch(WIDGETS, {"labelSelector": "a/b/c"}, count=1)
     await scene.watch(WIDGETS, {"fieldSelector": "spec.owner=me"}, count=1)
     await scene.watch(WIDGETS, {"timeoutSeconds": "x"}, count=1)

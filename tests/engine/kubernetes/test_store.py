@@ -190,7 +190,7 @@ class TestWrites:
         with pytest.raises(BadRequest, match="namespace"):
             await store.get(Gadget, "g")
         with pytest.raises(BadRequest, match="namespace"):
-            await store.create(Gadget(metadata=ObjectMeta(name="g"), spec=WidgetSpec(owner="me")))
+            await store.delete(Gadget, "g")
 
 
 class OldColour(StrEnum):

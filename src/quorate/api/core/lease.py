@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from quorate.api.groups import COORDINATION
 from quorate.api.kind import Column, Scope, kind
 from quorate.api.meta import MicroTime, Resource
@@ -12,10 +16,10 @@ class LeaseSpec(Struct):
     """Who holds it, since when, and for how long without renewing."""
 
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: Annotated[int, Meta(gt=0)] | None = None
     acquire_time: MicroTime | None = None
     renew_time: MicroTime | None = None
-    lease_transitions: int | None = None
+    lease_transitions: Annotated[int, Meta(ge=0)] | None = None
 
 
 @kind(

@@ -184,7 +184,7 @@ def _flag(value: Any, path: str, _unknown: list[str]) -> bool:
 
 def _owners(value: Any, path: str, unknown: list[str]) -> list[Tree]:
     _expect(value, list, path, "a list of owner references")
-    owners = []
+    owners: list[Tree] = []
     for index, item in enumerate(value):
         at = f"{path}[{index}]"
         _expect(item, dict, at, "an owner reference")
@@ -195,7 +195,8 @@ def _owners(value: Any, path: str, unknown: list[str]) -> list[Tree]:
                 unknown.append(f"{at}.{field}")
             elif part is not None:
                 owner[field] = cleaner(part, f"{at}.{field}", unknown)
-        owners.append(owner)
+        if owner not in owners:
+            owners.append(owner)
     return owners
 
 

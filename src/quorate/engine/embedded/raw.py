@@ -286,6 +286,8 @@ class RawStore:
         if not dry_run:
             if record.typed.deleting and not self._held(record):
                 await self._store(EventType.DELETED, at_version(old, record.version), old)
+                # The object without its last finalizer was never stored, so no version is its own.
+                record = at_version(record, old.version)
             else:
                 await self._store(EventType.MODIFIED, record, old)
         return Written(record, warnings)

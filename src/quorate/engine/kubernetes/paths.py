@@ -7,7 +7,7 @@ from functools import cache
 from urllib.parse import quote, urlencode
 
 from quorate.api.kind import Kind
-from quorate.errors import BadRequest
+from quorate.errors import BadRequest, Cause, Invalid
 
 
 @cache
@@ -24,14 +24,19 @@ def collection(kind: Kind, namespace: str) -> str:
 
 def single(kind: Kind, name: str, namespace: str) -> str:
     """The path of one object."""
-    need_namespace(kind, namespace)
+    if kind.namespaced and not namespace:
+        # The path would mean something else, and "not found" would be taken for "gone".
+        raise BadRequest(f"{kind.name} is namespaced: a namespace is needed", group=kind.group, kind=kind.plural)
     return f"{collection(kind, namespace)}/{_segment(kind, name)}"
 
 
-def need_namespace(kind: Kind, namespace: str) -> None:
-    """Refuse to address an object of a namespaced kind without its namespace: the path would mean something else."""
+def birthplace(kind: Kind, name: str, namespace: str) -> str:
+    """The path where a new object is posted."""
     if kind.namespaced and not namespace:
-        raise BadRequest(f"{kind.name} is namespaced: a namespace is needed", group=kind.group, kind=kind.plural)
+        cause = Cause("FieldValueRequired", "Required value", "metadata.namespace")
+        message = f'{kind.name} "{name}" is invalid: metadata.namespace: Required value'
+        raise Invalid(message, group=kind.group, kind=kind.name, name=name, causes=(cause,))
+    return collection(kind, namespace)
 
 
 def query(parameters: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from quorate.api.struct import Struct
 from quorate.engine.clock import Clock
 from quorate.engine.kubernetes.answers import is_status
 from quorate.engine.kubernetes.connection import Connection
-from quorate.engine.kubernetes.paths import collection, need_namespace, query, single
+from quorate.engine.kubernetes.paths import birthplace, collection, query, single
 from quorate.engine.kubernetes.transport import DEFAULT_LIMITS, Limits, Observer, Transport
 from quorate.engine.kubernetes.watching import OnUndecodable, typed_event, undecodable
 from quorate.engine.selectors import EVERYTHING, Selector
@@ -109,9 +109,7 @@ class KubernetesStore:
                 yield typed_event(cls, line, self._on_undecodable)
 
     async def create(self, obj: R, *, dry_run: bool = False) -> R:
-        kind = obj.KIND
-        need_namespace(kind, obj.metadata.namespace)
-        target = collection(kind, obj.metadata.namespace) + _dry(dry_run)
+        target = birthplace(obj.KIND, obj.name, obj.namespace) + _dry(dry_run)
         return _typed(type(obj), await self._transport.write("POST", target, codec.encode(codec.to_dict(obj))))
 
     async def patch(
