@@ -122,7 +122,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def unhandled(self) -> list[tuple[str, BaseException | None]]:
         """Errors that nobody looked at. asyncio tells of them when a task is collected, which may be never: we look."""
-        unseen = [task for task in self._all_tasks() if task.done() and task._log_traceback]
+        unseen = [task for task in self._all_tasks() if task.done() and task._log_traceback and not task.killed]
         return [*self._unhandled, *((f"{task!r} failed and nobody looked", task.exception()) for task in unseen)]
 
     def allow_more(self, seconds: float) -> None:

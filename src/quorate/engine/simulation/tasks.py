@@ -6,7 +6,7 @@ import asyncio
 from types import CodeType, FrameType
 from typing import Any
 
-from quorate.engine.simulation.process import CURRENT
+from quorate.engine.simulation.process import CURRENT, Process
 
 
 class SimulatedTask(asyncio.Task[Any]):
@@ -14,7 +14,9 @@ class SimulatedTask(asyncio.Task[Any]):
 
     def __init__(self, coroutine: Any, *, serial: int, **options: Any) -> None:
         self._serial = serial
-        self._process = CURRENT.get() if options.get("context") is None else options["context"].get(CURRENT)
+        self._process: Process | None = (
+            CURRENT.get() if options.get("context") is None else options["context"].get(CURRENT)
+        )
         super().__init__(coroutine, **options)
 
     def __hash__(self) -> int:
@@ -24,9 +26,14 @@ class SimulatedTask(asyncio.Task[Any]):
         return self is other
 
     @property
-    def process(self) -> Any:
+    def process(self) -> Process | None:
         """The process it belongs to, if any."""
         return self._process
+
+    @property
+    def killed(self) -> bool:
+        """Whether its process was killed."""
+        return self._process is not None and self._process.killed
 
 
 def describe(task: asyncio.Task[Any]) -> str:

@@ -1,0 +1,211 @@
+"""What we know of one kind: the server's objects as the watch tells of them, and our own writes at once.
+
+Three sources say what an object is: lists, watch events, and the answers to our own writes. They arrive in any order,
+so each is weighed by its resourceVersion (a number that only grows across all objects of a kind):
+
+- ``version`` is how far the lists and the watch have come. An event, or the answer to a write, that is not newer says
+  nothing new: an object of it that we do not have has been deleted since.
+- An answer that is newer goes in at once, and neither a late event nor an older list undoes it.
+- A deletion of ours has no version of its own. Its uid is remembered as buried until the watch or a list has passed
+  it, and nothing that carries that uid gets in before.
+
+So the cache never shows an older state after a newer one, and never shows what we know is gone. Everything here is
+synchronous and without I/O; ``engine.reflector`` feeds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from quorate.api.meta import Resource
+from quorate.engine.index import Index, IndexTable, SortedTable
+from quorate.engine.keys import Key, key_of
+from quorate.engine.selectors import EVERYTHING, Selector
+from quorate.engine.store import EventType, ObjectList, WatchEvent
+
+R = TypeVar("R", bound=Resource)
+
+#: Called after each change with the object before and after it; None is "not there".
+Handler = Callable[[R | None, R | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind to keep; all, unless told otherwise."""
+
+    namespace: str = ""
+    labels: Selector = EVERYTHING
+
+    def includes(self, obj: Resource) -> bool:
+        """Whether this object is one of them."""
+        metadata = obj.metadata
+        return self.namespace in ("", metadata.namespace) and self.labels.matches(metadata.labels)
+
+
+class Cache(Generic[R]):
+    """The objects of one kind. Readers get frozen objects, so nothing is ever copied."""
+
+    def __init__(self, cls: type[R], *, selection: Selection | None = None, indexes: Iterable[Index[R]] = ()) -> None:
+        self.cls = cls
+        self.selection = selection or Selection()
+        #: Set once the first list is in.
+        self.synced = asyncio.Event()
+        #: Objects that exist but do not fit our type. What we last knew of them stays.
+        self.undecodable: tuple[Key, ...] = ()
+        self._version = -1
+        self._objects: SortedTable[R] = SortedTable()
+        self._indexes = {index.name: IndexTable(index) for index in indexes}
+        self._buried: set[str] = set()
+        self._handlers: list[Handler[R]] = []
+
+    # Reading
+
+    def get(self, key: Key) -> R | None:
+        """The object with this key, if there is one."""
+        return self._objects.get(key)
+
+    def list(self, namespace: str = "") -> tuple[R, ...]:
+        """All objects, or those of one namespace, sorted by namespace and name."""
+        return self._objects.values_in(namespace) if namespace else self._objects.values()
+
+    def find(self, index: str, value: str) -> tuple[R, ...]:
+        """The objects that an index has under this value, sorted by namespace and name."""
+        try:
+            return self._indexes[index].find(value)
+        except KeyError:
+            known = ", ".join(sorted(self._indexes)) or "none"
+            raise LookupError(f"{self.cls.__name__} has no index {index!r}; it has: {known}") from None
+
+    @property
+    def version(self) -> str:
+        """How far lists and watch have come: where a watch goes on. Only after the first list."""
+        return str(self._version)
+
+    def subscribe(self, handler: Handler[R]) -> Callable[[], None]:
+        """Call ``handler`` on every change from now on; the returned function ends that."""
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    # What the server says
+
+    def replace(self, listing: ObjectList[R]) -> None:
+        """Take in a list. One that the watch has overtaken while it was under way is already known: nothing to do."""
+        version = int(listing.resource_version)
+        if version < self._version:
+            return
+        self._version = version
+        listed = {key_of(item): item for item in listing.items}
+        self.undecodable = tuple(Key(*names) for names in listing.undecodable)
+        for key, item in listed.items():
+            if item.metadata.uid not in self._buried:
+                self._put_if_newer(key, item)
+        keep = {*listed, *self.undecodable}
+        for key in self._objects.in_order():
+            known = self._objects.get(key)
+            if key not in keep and known is not None and _version_of(known) <= version:
+                self._change(key, known, None)
+        # A deletion that the list does not know of yet is still to come on the watch; the others are history.
+        self._buried &= {item.metadata.uid for item in listing.items}
+        self.synced.set()
+
+    def start_over(self, listing: ObjectList[R]) -> None:
+        """Take a list as it is: the server's history was set back, as by restoring a backup.
+
+        Versions of the old history say nothing about the new one, so nothing of it may stay to be compared.
+        """
+        for key in self._objects.in_order():
+            self._change(key, self._objects.get(key), None)
+        self._buried.clear()
+        self._version = -1
+        self.replace(listing)
+
+    def observe(self, event: WatchEvent[R]) -> None:
+        """Take in one watch event, or a bookmark."""
+        version = int(event.resource_version)
+        if version <= self._version:
+            return
+        self._version = version
+        obj = event.object
+        if obj is None:
+            return
+        key, uid = key_of(obj), obj.metadata.uid
+        if key in self.undecodable:
+            self.undecodable = tuple(other for other in self.undecodable if other != key)
+        if event.type is EventType.DELETED:
+            self._buried.discard(uid)
+            known = self._objects.get(key)
+            if known is not None and _version_of(known) <= version:
+                self._change(key, known, None)
+        elif uid not in self._buried:
+            self._put_if_newer(key, obj)
+
+    # What we did ourselves
+
+    def wrote(self, obj: R) -> None:
+        """Take in the answer to a write of ours, or to a read past the cache."""
+        metadata = obj.metadata
+        if (
+            int(metadata.resource_version) > self._version
+            and metadata.uid not in self._buried
+            and self.selection.includes(obj)
+        ):
+            self._put_if_newer(key_of(obj), obj)
+
+    def deleted(self, key: Key, uid: str) -> None:
+        """Take in that the object with this uid is gone for good."""
+        known = self._objects.get(key)
+        if known is not None and known.metadata.uid == uid:
+            self._buried.add(uid)
+            self._change(key, known, None)
+
+    # Changing
+
+    def _put_if_newer(self, key: Key, obj: R) -> None:
+        known = self._objects.get(key)
+        if known is None or _version_of(known) < _version_of(obj):
+            self._change(key, known, obj)
+
+    def _change(self, key: Key, old: R | None, new: R | None) -> None:
+        if new is None:
+            self._objects.remove(key)
+        else:
+            self._objects.put(key, new)
+        for index in self._indexes.values():
+            index.update(key, old, new)
+        for handler in tuple(self._handlers):
+            handler(old, new)
+
+
+class Reader:
+    """What an ``observe`` function reads: the caches of a process, by kind."""
+
+    def __init__(self, caches: Iterable[Cache[Any]]) -> None:
+        self._caches: dict[type[Resource], Cache[Any]] = {cache.cls: cache for cache in caches}
+
+    def get(self, cls: type[R], name: str, namespace: str = "") -> R | None:
+        """One object, or None."""
+        return self._cache(cls).get(Key(namespace, name))
+
+    def list(self, cls: type[R], namespace: str = "") -> tuple[R, ...]:
+        """All objects of a kind (in one namespace), sorted by namespace and name."""
+        return self._cache(cls).list(namespace)
+
+    def find(self, cls: type[R], index: str, value: str) -> tuple[R, ...]:
+        """The objects that an index has under a value, sorted by namespace and name."""
+        return self._cache(cls).find(index, value)
+
+    def _cache(self, cls: type[R]) -> Cache[R]:
+        try:
+            return self._caches[cls]
+        except KeyError:
+            raise LookupError(f"{cls.__name__} is not cached here: a controller must declare a Watch of it") from None
+
+
+def _version_of(obj: Resource) -> int:
+    return int(obj.metadata.resource_version)

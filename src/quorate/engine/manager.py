@@ -1,0 +1,308 @@
+"""One process's controllers: from their caches to their workers, and who keeps an eye on whom.
+
+    run
+    ├── reflectors          keep the caches like the store; also while somebody else leads
+    ├── recorder            writes events
+    ├── heartbeat           shows that the loop is responsive
+    └── terms, one after the other
+        ├── elector.hold    renews the lease; when it is lost, the term is cancelled
+        └── lead            hooks(epoch) → refresh every cache → workers
+
+A new leader's caches may be warm and yet stale, so each takes in a consistent list made after the election before the
+first decision. Every task is supervised: one that fails, or ends when it should not, stops the manager with its error.
+``stop`` lets workers finish the pass they are in, within a limit, and hands leadership over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, NoReturn, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from quorate.api.meta import Resource
+from quorate.api.names import NAMESPACE
+from quorate.engine.backoff import Backoff
+from quorate.engine.cache import Cache, Reader, Selection
+from quorate.engine.clock import Clock
+from quorate.engine.controller import Controller
+from quorate.engine.health import Health
+from quorate.engine.index import Index
+from quorate.engine.leader import TIMINGS, Elector, Timings
+from quorate.engine.logs import get_logger
+from quorate.engine.metrics import EngineMetrics
+from quorate.engine.recorder import Recorder
+from quorate.engine.reflector import Reflector
+from quorate.engine.store import Store
+from quorate.engine.worker import Worker
+from quorate.engine.writer import Writer
+from quorate.errors import ApiError, OutcomeUnknown, StoreUnreachable
+
+T = TypeVar("T")
+
+log = get_logger(__name__)
+
+#: Everything is looked at again so often, in seconds, although nothing should have been missed.
+RESYNC_INTERVAL = 20 * 3600.0
+#: Workers may take so many seconds to finish when we stop.
+GRACE = 20.0
+
+HEARTBEAT = 5.0
+#: Seconds without a heartbeat after which the loop counts as blocked.
+HEARTBEAT_LIMIT = 30.0
+
+_ELECTED_RETRY = Backoff(first=0.1, longest=2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """The Lease by which processes agree on a leader."""
+
+    lease: str
+    namespace: str = NAMESPACE
+    timings: Timings = TIMINGS
+
+
+class Manager:
+    """Runs controllers over a store. Without an ``election`` it always leads, as an agent does on its node."""
+
+    def __init__(
+        self,
+        store: Store,
+        controllers: Sequence[Controller[Any]],
+        *,
+        clock: Clock,
+        random: Random,
+        identity: str,
+        component: str = "quorate-controller",
+        election: Election | None = None,
+        on_elected: Sequence[Callable[[int], Awaitable[None]]] = (),
+        selections: Mapping[type[Resource], Selection] | None = None,
+        registry: CollectorRegistry | None = None,
+        resync_interval: float = RESYNC_INTERVAL,
+        freeze_gc: bool = False,
+    ) -> None:
+        """Set up; nothing runs before :meth:`run`.
+
+        ``on_elected`` is called with the epoch of each term before anything else of it happens, again if it fails.
+        ``selections`` limits what is cached of a kind. ``freeze_gc`` takes the filled caches out of the garbage
+        collector's sight, for processes that do nothing else.
+        """
+        self.metrics = EngineMetrics(registry if registry is not None else CollectorRegistry(), clock)
+        self.caches = _make_caches(controllers, selections or {})
+        self.reader = Reader(self.caches.values())
+        self._controllers = controllers
+        self._clock = clock
+        self._random = random
+        self._on_elected = on_elected
+        self._resync_interval = resync_interval
+        self._freeze_gc = freeze_gc
+        self._reflectors = [
+            Reflector(store, cache, clock=clock, random=random, metrics=self.metrics) for cache in self.caches.values()
+        ]
+        self._recorder = Recorder(store, component=component, instance=identity, clock=clock, metrics=self.metrics)
+        self._elector: Elector | None = None
+        if election is not None:
+            self._elector = Elector(
+                store,
+                name=election.lease,
+                namespace=election.namespace,
+                identity=identity,
+                clock=clock,
+                random=random,
+                metrics=self.metrics,
+                timings=election.timings,
+            )
+        check = self._elector.check if self._elector is not None else _always
+        self._writer = Writer(store, self.caches.values(), check=check, metrics=self.metrics)
+        self._workers: list[Worker[Any]] = []
+        self._stopping = asyncio.Event()
+        self._beat = clock.monotonic()
+
+    async def run(self) -> None:
+        """Work until :meth:`stop`. Raises the error of whatever failed, as an ExceptionGroup."""
+        async with asyncio.TaskGroup() as group:
+            background = [
+                group.create_task(_endless(reflector.run(), f"reflector of {reflector.cache.cls.__name__}"))
+                for reflector in self._reflectors
+            ]
+            background.append(group.create_task(_endless(self._recorder.run(), "recorder")))
+            background.append(group.create_task(_endless(self._keep_beating(), "heartbeat")))
+            await self._serve()
+            for task in background:
+                task.cancel()
+
+    def stop(self) -> None:
+        """Ask :meth:`run` to come to an end."""
+        self._stopping.set()
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process decides and writes at the moment."""
+        return bool(self._workers) and (self._elector is None or self._elector.may_write())
+
+    def health(self) -> Health:
+        """How it is, for probes."""
+        now = self._clock.monotonic()
+        not_live = []
+        if now - self._beat > HEARTBEAT_LIMIT:
+            not_live.append(f"the event loop has been blocked for {now - self._beat:.0f} s")
+        for worker in self._workers:
+            limit = 2 * worker.controller.timeout
+            for key, since in worker.queue.keys.taken().items():
+                if now - since > limit:
+                    name = worker.controller.name
+                    not_live.append(
+                        f"{name} has been working on {key} for {now - since:.0f} s, allowed are {limit:.0f} s"
+                    )
+        not_ready = [
+            f"{cls.__name__} has not been listed yet" for cls, cache in self.caches.items() if not cache.synced.is_set()
+        ]
+        if self._stopping.is_set():
+            not_ready.append("stopping")
+        return Health(tuple(not_live), tuple(not_ready))
+
+    async def _serve(self) -> None:
+        """Terms, until stopped."""
+        if not await self._unless_stopped(self._synced()):
+            return
+        if self._freeze_gc:
+            gc.collect()
+            gc.freeze()
+        if self._elector is None:
+            await self._lead(0)
+            return
+        while not self._stopping.is_set():
+            epoch = await self._unless_stopped(self._elector.acquire())
+            if epoch is not None:
+                await self._serve_term(self._elector, epoch)
+        await self._elector.release()
+
+    async def _serve_term(self, elector: Elector, epoch: int) -> None:
+        """Lead for as long as the lease is held."""
+        async with asyncio.TaskGroup() as term:
+            lead = term.create_task(self._lead(epoch), name=f"term {epoch}")
+            hold = term.create_task(elector.hold(), name=f"lease of term {epoch}")
+            hold.add_done_callback(lambda _: lead.cancel())
+            lead.add_done_callback(lambda _: hold.cancel())
+
+    async def _lead(self, epoch: int) -> None:
+        for hook in self._on_elected:
+            await self._insist(partial(hook, epoch), "could not start the term")
+        for reflector in self._reflectors:
+            await self._insist(reflector.refresh, "could not refresh a cache")
+        workers = [self._make_worker(controller) for controller in self._controllers]
+        with ExitStack() as woken:
+            for worker in workers:
+                woken.enter_context(worker.woken())
+                worker.resync()
+            self._workers = workers
+            try:
+                await self._work(workers)
+            finally:
+                self._workers = []
+
+    async def _work(self, workers: Sequence[Worker[Any]]) -> None:
+        """Work until stopped, then until every worker has finished its pass, or the grace period is over."""
+        try:
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
+                for worker in workers:
+                    for number in range(worker.controller.workers):
+                        group.create_task(worker.work(), name=f"{worker.controller.name} worker {number}")
+                resync = group.create_task(self._keep_resyncing(workers), name="resync")
+                await self._stopping.wait()
+                limit.reschedule(asyncio.get_running_loop().time() + GRACE)
+                resync.cancel()
+                for worker in workers:
+                    worker.queue.close()
+        except TimeoutError:
+            log.warning("workers did not finish in time", seconds=GRACE)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await self._recorder.flush()
+
+    def _make_worker(self, controller: Controller[Any]) -> Worker[Any]:
+        return Worker(
+            controller,
+            caches=self.caches,
+            writer=self._writer,
+            record=self._recorder.record,
+            clock=self._clock,
+            random=self._random,
+            metrics=self.metrics.controller(controller.name, controller.workers),
+        )
+
+    async def _keep_resyncing(self, workers: Sequence[Worker[Any]]) -> None:
+        while True:
+            await self._clock.sleep(self._resync_interval)
+            for worker in workers:
+                worker.resync()
+
+    async def _keep_beating(self) -> None:
+        while True:
+            self._beat = self._clock.monotonic()
+            await self._clock.sleep(HEARTBEAT)
+
+    async def _synced(self) -> bool:
+        for cache in self.caches.values():
+            await cache.synced.wait()
+        return True
+
+    async def _insist(self, action: Callable[[], Awaitable[None]], complaint: str) -> None:
+        """Do something that the term cannot go on without, as often as it takes."""
+        failures = 0
+        while True:
+            try:
+                return await action()
+            except (ApiError, OutcomeUnknown, StoreUnreachable) as error:
+                failures += 1
+                log.warning(complaint, error=str(error))
+                await self._clock.sleep(_ELECTED_RETRY.delay(failures, self._random))
+
+    async def _unless_stopped(self, waiting: Coroutine[Any, Any, T]) -> T | None:
+        """The result, or None if we are stopped first."""
+        task = asyncio.ensure_future(waiting)
+        stopped = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+            return None if self._stopping.is_set() else await task
+        finally:
+            task.cancel()
+            stopped.cancel()
+            await asyncio.gather(task, stopped, return_exceptions=True)
+
+
+def _make_caches(
+    controllers: Iterable[Controller[Any]], selections: Mapping[type[Resource], Selection]
+) -> dict[type[Resource], Cache[Any]]:
+    """A cache for every kind that some controller watches, with every index that some controller reads."""
+    indexes: dict[type[Resource], dict[str, Index[Any]]] = {}
+    for controller in controllers:
+        for watch in controller.watches:
+            indexes.setdefault(watch.cls, {})
+        for index in controller.indexes:
+            known = indexes.setdefault(index.cls, {}).setdefault(index.name, index)
+            if known != index:
+                raise ValueError(
+                    f"two controllers mean different things by index {index.name!r} of {index.cls.__name__}"
+                )
+    return {
+        cls: Cache(cls, selection=selections.get(cls), indexes=named.values())
+        for cls, named in sorted(indexes.items(), key=lambda item: item[0].KIND.qualified_resource)
+    }
+
+
+async def _endless(work: Coroutine[Any, Any, None], name: str) -> NoReturn:
+    """Work that must go on as long as the manager does."""
+    await work
+    raise RuntimeError(f"the {name} ended, which it never should")
+
+
+def _always() -> None:
+    """Without an election one may always write."""

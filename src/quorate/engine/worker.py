@@ -1,0 +1,220 @@
+"""One controller at work: keys in, passes over them, and what becomes of each.
+
+What a failure means:
+
+| failure                                        | counted as | then                                                   |
+|------------------------------------------------|------------|--------------------------------------------------------|
+| Conflict, AlreadyExists, NotFound, StillThere  | conflict   | look again, with back-off: the cache is behind         |
+| OutcomeUnknown, any server error               | requeue    | read the object again past the cache, then look again  |
+| TooManyRequests                                | requeue    | look again when the server said, or later              |
+| NotLeader                                      | requeue    | look again, if the term goes on after all              |
+| the pass took too long                         | error      | read again if a write was under way, then look again   |
+| Invalid, Forbidden, StoreUnreachable, …        | error      | logged; look again, with back-off                      |
+| exception in observe or decide, InvalidPlan    | error      | also a panic, logged with its traceback; as above      |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from quorate.api.meta import Resource
+from quorate.engine.apply import Doubt, StillThere, apply
+from quorate.engine.cache import Cache, Reader
+from quorate.engine.clock import Clock
+from quorate.engine.controller import Controller, Watch
+from quorate.engine.keys import Key
+from quorate.engine.logs import get_logger
+from quorate.engine.metrics import ControllerMetrics
+from quorate.engine.plan import NOTHING, Plan, PlanEvent
+from quorate.engine.queue import RESYNC, Job, QueueClosed, WorkQueue
+from quorate.engine.writer import Writer
+from quorate.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    InvalidPlan,
+    NotFound,
+    NotLeader,
+    OutcomeUnknown,
+    QuorateError,
+    TooManyRequests,
+)
+
+S = TypeVar("S")
+
+log = get_logger(__name__)
+
+#: Conflicts in a row, over about a second, before a key is logged as a warning.
+QUIET_PASSES = 8
+
+
+class Worker(Generic[S]):
+    """Runs one controller, with as many tasks as it has workers."""
+
+    def __init__(
+        self,
+        controller: Controller[S],
+        *,
+        caches: dict[type[Resource], Cache[Any]],
+        writer: Writer,
+        record: Callable[[PlanEvent], None],
+        clock: Clock,
+        random: Random,
+        metrics: ControllerMetrics,
+    ) -> None:
+        self.controller = controller
+        self.queue = WorkQueue(clock=clock, random=random, observer=metrics)
+        self._caches = caches
+        self._reader = Reader(caches.values())
+        self._writer = writer
+        self._record = record
+        self._clock = clock
+        self._random = random
+        self._metrics = metrics
+        self._doubts: dict[Key, dict[Doubt, None]] = {}
+        self._passes = 0
+        metrics.follow(self.queue.keys)
+
+    @contextmanager
+    def woken(self) -> Iterator[None]:
+        """While inside, changes in the caches wake their keys."""
+        ends = [self._caches[watch.cls].subscribe(self._handler(watch)) for watch in self.controller.watches]
+        try:
+            yield
+        finally:
+            for end in ends:
+                end()
+
+    def resync(self) -> None:
+        """Ask for a pass over every key there is, behind everything that has just happened."""
+        for watch in self.controller.watches:
+            for obj in self._caches[watch.cls].list():
+                for key in watch.keys(obj):
+                    self.queue.add(key, priority=RESYNC)
+        for key in self.controller.always:
+            self.queue.add(key, priority=RESYNC)
+
+    async def work(self) -> None:
+        """Work on keys, one at a time, until the queue is closed."""
+        while True:
+            try:
+                job = await self.queue.get()
+            except QueueClosed:
+                return
+            try:
+                await self._pass(job)
+            finally:
+                self.queue.done(job.key)
+            # A pass that does nothing never waits. Without this, ten thousand of them would hold up everybody else.
+            await asyncio.sleep(0)
+
+    async def _pass(self, job: Job) -> None:
+        key = job.key
+        self._passes += 1
+        number, plan = self._passes, NOTHING
+        try:
+            if key in self._doubts:
+                await self._read_again(key)
+            snapshot = self.controller.observe(self._reader, key)
+            if snapshot is not None:
+                plan = self.controller.decide(snapshot, self._clock.now(), self._random)
+            if plan.steps:
+                async with asyncio.timeout(self.controller.timeout):
+                    await self._apply(key, plan)
+        except Exception as error:
+            self._failed(job, number, error)
+        else:
+            self._succeeded(key, plan)
+
+    async def _apply(self, key: Key, plan: Plan) -> None:
+        doubts: dict[Doubt, None] = {}
+        try:
+            await apply(plan, self._writer, doubts)
+        finally:
+            if doubts:
+                self._doubts[key] = doubts
+
+    async def _read_again(self, key: Key) -> None:
+        doubts = self._doubts[key]
+        for cls, name in tuple(doubts):
+            await self._writer.read_again(cls, name)
+            del doubts[cls, name]
+        del self._doubts[key]
+
+    def _succeeded(self, key: Key, plan: Plan) -> None:
+        self.queue.forget(key)
+        if plan.steps:
+            for event in plan.events:
+                self._record(event)
+        if plan.requeue_after is not None:
+            self.queue.add(key, after=plan.requeue_after)
+            self._metrics.results["requeue_after"]()
+        else:
+            self._metrics.results["success"]()
+
+    def _failed(self, job: Job, number: int, error: Exception) -> None:
+        result, at_least = "error", 0.0
+        said = log.bind(**self._about(job, number))
+        match error:
+            case NotLeader():
+                # Usually the end of the term. But a renewal may still come through: then the key must not be lost.
+                result = "requeue"
+                said.info("not sent: not the leader at the moment")
+            case Conflict() | AlreadyExists() | NotFound() | StillThere():
+                result = "conflict"
+                # The cache usually catches up within a few passes. If it does not, somebody should know.
+                say = said.debug if self.queue.failures(job.key) < QUIET_PASSES else said.warning
+                say("looking again", error=str(error))
+            case TooManyRequests():
+                result, at_least = "requeue", error.retry_after or 0.0
+                said.warning("store asks to slow down", error=str(error), after=at_least)
+            case OutcomeUnknown():
+                result = "requeue"
+                said.warning("outcome of a write is unknown: reading again", error=str(error))
+            case ApiError() if error.code >= 500:
+                result, at_least = "requeue", error.retry_after or 0.0
+                said.warning("store failed: reading again", error=str(error))
+            case TimeoutError():
+                self._metrics.timeout()
+                said.error("pass took too long", limit=self.controller.timeout)
+            case InvalidPlan():
+                self._panicked(said)
+            case QuorateError():
+                said.error("pass failed", error=str(error))
+            case _:
+                self._panicked(said)
+        if result == "error":
+            self._metrics.error()
+        self._metrics.results[result]()
+        self.queue.retry(job.key, priority=job.priority, at_least=at_least)
+
+    def _panicked(self, said: FilteringBoundLogger) -> None:
+        self._metrics.panic()
+        said.exception("exception in our own code")
+
+    def _about(self, job: Job, number: int) -> dict[str, str]:
+        controller = self.controller
+        kind = controller.watches[0].cls.KIND.name
+        reconcile_id = f"{controller.name}-{number}"
+        return {"controller": controller.name, "kind": kind, "name": str(job.key), "reconcile_id": reconcile_id}
+
+    def _handler(self, watch: Watch[Any]) -> Callable[[Any, Any], None]:
+        add, keys, when = self.queue.add, watch.keys, watch.when
+
+        def changed(old: Any, new: Any) -> None:
+            if when is not None and not when(old, new):
+                return
+            if old is not None:
+                for key in keys(old):
+                    add(key)
+            if new is not None:
+                for key in keys(new):
+                    add(key)
+
+        return changed

@@ -1,0 +1,282 @@
+"""The queue, against a model that is too slow and too simple to be wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from quorate.engine.backoff import Backoff
+from quorate.engine.keys import Key
+from quorate.engine.queue import FAIRNESS, FRESH, RESYNC, KeyQueue, QueueClosed, WorkQueue
+from quorate.engine.simulation import Simulation, for_each_seed, run
+
+KEYS = [Key("", name) for name in "abcdef"]
+PRIORITIES = [FRESH, RESYNC, 10]
+
+
+@dataclass
+class Wanted:
+    """A key that should get a pass: the earliest time and the highest priority anybody asked for."""
+
+    due: float
+    priority: int
+    #: Counters of the model: when it was asked for that time, when it became ready, when it came to its priority.
+    asked_turn: int = 0
+    ready_turn: int = 0
+    level_turn: int = 0
+
+
+class QueueMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = KeyQueue()
+        self.now = 0.0
+        self.turn = 0
+        self.passes = 0
+        self.wanted: dict[Key, Wanted] = {}
+        self.again: dict[Key, Wanted] = {}
+        self.taken: set[Key] = set()
+
+    @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(PRIORITIES), delay=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
+    def add(self, key: Key, priority: int, delay: float) -> None:
+        self.queue.add(key, self.now, priority=priority, due=self.now + delay)
+        held = self.again if key in self.taken else self.wanted
+        if key not in held:
+            held[key] = Wanted(self.now + delay, priority, asked_turn=self.next_turn())
+        else:
+            wanted = held[key]
+            if priority > wanted.priority:
+                wanted.priority = priority
+                wanted.level_turn = self.next_turn()
+            if not wanted.ready_turn and self.now + delay < wanted.due:
+                wanted.due = self.now + delay
+                wanted.asked_turn = self.next_turn()
+        self.mark_ready()
+
+    @rule(seconds=st.sampled_from([0.5, 1.0, 3.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def take(self) -> None:
+        self.mark_ready()
+        expected = self.expected()
+        job = self.queue.take(self.now)
+        assert (job.key if job else None) == expected
+        if job is not None and expected is not None:
+            wanted = self.wanted.pop(expected)
+            assert job.priority == wanted.priority
+            assert job.waited == self.now - wanted.due >= 0
+            self.passes += 1
+            self.taken.add(expected)
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.taken)))
+        self.queue.done(key, self.now)
+        self.taken.discard(key)
+        if key in self.again:
+            self.wanted[key] = self.again.pop(key)
+            self.wanted[key].asked_turn = self.next_turn()
+        self.mark_ready()
+
+    @invariant()
+    def the_next_due_time_is_the_earliest_of_those_not_ready(self) -> None:
+        self.queue.ready(self.now)
+        self.mark_ready()
+        waiting = [wanted.due for wanted in self.wanted.values() if not wanted.ready_turn]
+        assert self.queue.next_due() == min(waiting, default=None)
+
+    @invariant()
+    def it_knows_how_many_are_ready(self) -> None:
+        self.mark_ready()
+        ready = Counter(wanted.priority for wanted in self.wanted.values() if wanted.ready_turn)
+        assert self.queue.ready(self.now) == ready.total()
+        assert {level: count for level, count in self.queue.depth().items() if count} == dict(ready)
+        assert set(self.queue.taken()) == self.taken
+
+    def next_turn(self) -> int:
+        self.turn += 1
+        return self.turn
+
+    def mark_ready(self) -> None:
+        due = [wanted for wanted in self.wanted.values() if wanted.due <= self.now and not wanted.ready_turn]
+        for wanted in sorted(due, key=lambda wanted: (wanted.due, wanted.asked_turn)):
+            wanted.ready_turn = wanted.level_turn = self.next_turn()
+
+    def expected(self) -> Key | None:
+        ready = {key: wanted for key, wanted in self.wanted.items() if wanted.ready_turn}
+        if not ready:
+            return None
+        if self.passes % FAIRNESS == FAIRNESS - 1:
+            heads: dict[int, Key] = {}
+            for key, wanted in sorted(ready.items(), key=lambda item: item[1].level_turn):
+                heads.setdefault(wanted.priority, key)
+            return min(heads.values(), key=lambda key: ready[key].ready_turn)
+        return min(ready, key=lambda key: (-ready[key].priority, ready[key].level_turn))
+
+
+TestQueueAgainstModel = QueueMachine.TestCase
+TestQueueAgainstModel.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+class Silent:
+    """A queue observer that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: Counter[str] = Counter()
+        self.waits: list[float] = []
+
+    def added(self) -> None:
+        self.heard["added"] += 1
+
+    def retried(self) -> None:
+        self.heard["retried"] += 1
+
+    def started(self, waited: float) -> None:
+        self.waits.append(waited)
+
+    def finished(self, took: float) -> None:
+        self.heard["finished"] += 1
+
+
+def work_queue(sim: Simulation) -> WorkQueue:
+    return WorkQueue(clock=sim.clock, random=sim.random("queue"), observer=Silent())
+
+
+def test_no_key_is_ever_with_two_workers_and_an_add_while_working_means_exactly_one_more_pass() -> None:
+    async def main(sim: Simulation) -> None:
+        queue, busy, passes = work_queue(sim), set[Key](), Counter[Key]()
+        random = sim.random("work")
+
+        async def worker() -> None:
+            while True:
+                try:
+                    job = await queue.get()
+                except QueueClosed:
+                    return
+                assert job.key not in busy
+                busy.add(job.key)
+                passes[job.key] += 1
+                if passes[job.key] == 1:
+                    for _ in range(random.randrange(1, 4)):
+                        queue.add(job.key)
+                await sim.clock.sleep(random.random())
+                busy.discard(job.key)
+                queue.done(job.key)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                group.create_task(worker())
+            for key in KEYS:
+                queue.add(key)
+            await sim.clock.sleep(100)
+            queue.close()
+        assert passes == dict.fromkeys(KEYS, 2)
+
+    for_each_seed(main)
+
+
+def test_a_key_for_later_is_handed_out_at_its_time_and_an_earlier_request_counts() -> None:
+    async def main(sim: Simulation) -> None:
+        queue = work_queue(sim)
+        queue.add(KEYS[0], after=10)
+        queue.add(KEYS[1], after=20)
+        queue.add(KEYS[1], after=5)
+        seen = []
+        for _ in range(2):
+            job = await queue.get()
+            seen.append((job.key, sim.clock.monotonic()))
+            queue.done(job.key)
+        assert seen == [(KEYS[1], 5), (KEYS[0], 10)]
+
+    for_each_seed(main)
+
+
+def test_a_cancelled_worker_passes_on_the_key_it_was_woken_for() -> None:
+    async def main(sim: Simulation) -> None:
+        queue = work_queue(sim)
+        first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+        await sim.clock.sleep(1)
+        queue.add(KEYS[0])
+        first.cancel()
+        await sim.clock.sleep(1)
+        assert second.done()
+        assert (await second).key == KEYS[0]
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    for_each_seed(main)
+
+
+def test_failures_in_a_row_wait_longer_up_to_the_limit_and_success_forgets_them() -> None:
+    async def main(sim: Simulation) -> list[float]:
+        queue = WorkQueue(
+            clock=sim.clock, random=sim.random("queue"), observer=Silent(), retry=Backoff(first=1.0, longest=60.0)
+        )
+        delays = [queue.retry(KEYS[0], priority=FRESH) for _ in range(20)]
+        queue.forget(KEYS[0])
+        return [*delays, queue.retry(KEYS[0], priority=FRESH)]
+
+    *delays, fresh = run(main, seed=1)
+    for failures, delay in enumerate(delays, start=1):
+        longest = min(2.0 ** (failures - 1), 60.0)
+        assert longest / 2 <= delay <= longest
+    assert len(set(delays[8:])) == len(delays[8:]), "the limit must be jittered as well"
+    assert 0.5 <= fresh <= 1.0
+
+
+def test_neither_a_resync_nor_fresh_events_can_starve_the_other() -> None:
+    queue = KeyQueue()
+    resyncs = [Key("resync", f"{number:03}") for number in range(100)]
+    for key in resyncs:
+        queue.add(key, 0.0, priority=RESYNC)
+    served: list[Key] = []
+    for step in range(100 * FAIRNESS):
+        # A flood: two fresh events for every pass there is.
+        queue.add(Key("fresh", f"{2 * step:04}"), 0.0)
+        queue.add(Key("fresh", f"{2 * step + 1:04}"), 0.0)
+        job = queue.take(0.0)
+        assert job is not None
+        served.append(job.key)
+        queue.done(job.key, 0.0)
+    assert [key for key in served if key.namespace == "resync"] == resyncs
+    fresh = [key for key in served if key.namespace == "fresh"]
+    assert len(fresh) == 100 * (FAIRNESS - 1)
+    assert fresh == sorted(fresh)
+
+
+def test_a_fresh_event_overtakes_a_resync_of_everything() -> None:
+    queue = KeyQueue()
+    for number in range(10_000):
+        queue.add(Key("", f"{number:05}"), 0.0, priority=RESYNC)
+    queue.add(Key("", "07777"), 0.0)
+    job = queue.take(0.0)
+    assert job is not None
+    assert (job.key.name, job.priority) == ("07777", FRESH)
+
+
+def test_a_closed_queue_sends_every_worker_home() -> None:
+    async def main(sim: Simulation) -> None:
+        queue = work_queue(sim)
+        workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+        await sim.clock.sleep(1)
+        queue.add(KEYS[0], after=5)
+        queue.close()
+        results = await asyncio.gather(*workers, return_exceptions=True)
+        assert [type(result) for result in results] == [QueueClosed] * 3
+
+    for_each_seed(main)
+
+
+@pytest.mark.parametrize("failures", [1, 2, 61, 10_000])
+def test_back_off_never_overflows(failures: int) -> None:
+    assert 0 < Backoff(first=0.005, longest=300.0).delay(failures, Random(1)) <= 300.0
