@@ -179,7 +179,7 @@ async def test_an_error_of_ours_is_a_status_without_its_insides(
 async def test_health_and_metrics(http: Client) -> None:
     for path in ("/livez", "/readyz", "/healthz"):
         assert (await http("GET", path)).raw == b"ok"
-    assert b"[+]ping ok" in (await http("GET", "/readyz?verbose")).raw
+    assert b"check passed" in (await http("GET", "/readyz?verbose")).raw
     await http("GET", WIDGETS)
     metrics = (await http("GET", "/metrics")).raw.decode()
     labels = 'code="200",group="test.quorate.io",resource="widgets",verb="GET"'

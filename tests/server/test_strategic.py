@@ -40,7 +40,7 @@ NODE: dict[str, Any] = {
         (
             {"status": {"conditions": [{"type": "New", "status": "True"}]}},
             ("status", "conditions"),
-            [*NODE["status"]["conditions"], {"type": "New", "status": "True"}],
+            [{"type": "New", "status": "True"}, *NODE["status"]["conditions"]],
         ),
         (
             {"status": {"conditions": [{"type": "Ready", "$patch": "delete"}]}},
@@ -58,7 +58,9 @@ NODE: dict[str, Any] = {
             [{"type": "DiskPressure", "status": "False"}, {"type": "Ready", "status": "True", "reason": "Fine"}],
         ),
         # Distinct scalars.
-        ({"metadata": {"finalizers": ["x.io/2", "x.io/1"]}}, ("metadata", "finalizers"), ["x.io/1", "x.io/2"]),
+        ({"metadata": {"finalizers": ["x.io/2", "x.io/1"]}}, ("metadata", "finalizers"), ["x.io/2", "x.io/1"]),
+        ({"metadata": {"finalizers": ["x.io/2"]}}, ("metadata", "finalizers"), ["x.io/2", "x.io/1"]),
+        ({"metadata": {"finalizers": None}}, ("metadata",), {"name": "n1", "labels": {"a": "1", "b": "2"}}),
         ({"metadata": {"$deleteFromPrimitiveList/finalizers": ["x.io/1"]}}, ("metadata", "finalizers"), []),
         (
             {"metadata": {"finalizers": ["x.io/0"], "$setElementOrder/finalizers": ["x.io/0", "x.io/1"]}},
@@ -81,6 +83,26 @@ def test_a_directive_does_what_it_says(patch: Any, path: tuple[str, ...], expect
     assert result == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        # Recorded from a real API server.
+        ("M", {"conditions": "Z"}, "ZM"),
+        ("ZM", {"conditions": "A"}, "AZM"),
+        ("AZM", {"conditions": "BY"}, "BYAZM"),
+        ("BYAZM", {"conditions": "YC"}, "BYCAZM"),
+        ("BYCAZM", {"conditions": "Q", "$setElementOrder/conditions": "QYB"}, "QYBCAZM"),
+    ],
+)
+def test_new_items_come_before_those_that_the_client_did_not_name(
+    before: str, patch: dict[str, str], after: str
+) -> None:
+    node = {"status": {"conditions": [{"type": letter} for letter in before]}}
+    sent = {"status": {key: [{"type": letter} for letter in letters] for key, letters in patch.items()}}
+    result = strategic.apply(Node.KIND, node, sent)
+    assert "".join(one["type"] for one in result["status"]["conditions"]) == after
+
+
 def test_directives_never_reach_the_object() -> None:
     result = strategic.apply(Lease.KIND, {}, {"spec": {"$patch": "merge", "holder": {"$retainKeys": [], "x": 1}}})
     assert result == {"spec": {"holder": {"x": 1}}}
@@ -91,6 +113,8 @@ def test_directives_never_reach_the_object() -> None:
     [
         ({"status": {"conditions": [{"status": "True"}]}}, "does not have its merge key type"),
         ({"status": {"conditions": ["Ready"]}}, "does not have its merge key type"),
+        ({"status": {"conditions": [{"type": ["Ready"]}]}}, "does not have its merge key type"),
+        ({"metadata": {"finalizers": [{"a": "b"}]}}, "is not a text"),
         ({"spec": {"$patch": "explode"}}, "unknown patch type: 'explode' at spec"),
     ],
 )

@@ -17,10 +17,12 @@ from quorate import __version__
 from quorate.api.kind import Kind
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.health import Health
 from quorate.engine.logs import get_logger
 from quorate.errors import ApiError, InternalError, QuorateError
-from quorate.server.kubernetes import discovery, health, openapi, status
+from quorate.server.kubernetes import discovery, openapi, status
 from quorate.server.kubernetes.auth import Access
+from quorate.server.kubernetes.health import report
 from quorate.server.kubernetes.metrics import RequestMetrics
 from quorate.server.kubernetes.negotiation import clauses
 from quorate.server.kubernetes.paths import Kinds, Target
@@ -39,7 +41,7 @@ _log = get_logger(__name__)
 
 
 class Facade:
-    """Everything that is served over one embedded store."""
+    """Everything that is served over one embedded store; ``health`` answers the probes."""
 
     def __init__(
         self,
@@ -50,13 +52,13 @@ class Facade:
         chance: random.Random,
         access: Access,
         registry: CollectorRegistry,
-        ready: health.Checks | None = None,
+        health: Callable[[], Health] = Health,
     ) -> None:
         self._kinds = Kinds(kinds)
         self._clock = clock
         self._access = access
         self._registry = registry
-        self._ready = ready or {}
+        self._health = health
         self._metrics = RequestMetrics(registry)
         self._watches = Watches(store, chance)
         self._resources = Resources(store, clock, self._watches)
@@ -77,6 +79,7 @@ class Facade:
         get("/apis/{group}", self._group)
         get("/openapi/v3", self._openapi_index)
         get("/openapi/v3/{path:.+}", self._openapi)
+        get("/api/v1/pods", self._no_pods)
         app.router.add_route("*", "/api/{version}", self._resource_list)
         app.router.add_route("*", "/apis/{group}/{version}", self._resource_list)
         app.router.add_route("*", "/api/{version}/{rest:.+}", self._object)
@@ -144,10 +147,11 @@ class Facade:
         )
 
     async def _live(self, request: web.Request) -> web.Response:
-        return health.report({"ping": lambda: ""}, verbose="verbose" in request.query)
+        return report(self._health().not_live, verbose="verbose" in request.query)
 
     async def _readiness(self, request: web.Request) -> web.Response:
-        return health.report({"ping": lambda: "", **self._ready}, verbose="verbose" in request.query)
+        found = self._health()
+        return report(found.not_live + found.not_ready, verbose="verbose" in request.query)
 
     async def _show_metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -184,6 +188,10 @@ class Facade:
         if request.query.get("hash") == document.hash:
             headers["Cache-Control"] = "public, immutable, max-age=31536000"
         return web.Response(body=document.body, headers=headers)
+
+    async def _no_pods(self, _: web.Request) -> web.Response:
+        """``kubectl describe node`` and ``kubectl drain`` ask which pods a node has, and give up without an answer."""
+        return _json({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []})
 
     # Objects.
 

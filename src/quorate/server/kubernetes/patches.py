@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
@@ -83,7 +84,7 @@ def _json_patch(patch: Any) -> Change:
             changed = _Patch(patch).apply(current)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
             # Without details, as a real server: with them kubectl would say that the object is invalid.
-            raise Invalid(f"the patch does not apply: {error}") from None
+            raise Invalid(f"the patch does not apply: {_without_types(str(error))}") from None
         if not isinstance(changed, dict):
             raise BadRequest("the patch replaces the whole object by something that is none")
         return changed
@@ -94,3 +95,8 @@ def _json_patch(patch: Any) -> Change:
 def _type_name(value: Any) -> str:
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def _without_types(text: str) -> str:
+    """The library's message without the names of Python types."""
+    return re.sub(r" \(<class '\w+'>\)", "", text)

@@ -43,62 +43,75 @@ def _object(current: Any, patch: dict[str, Any], merging: Mapping[str, str], pat
     if "$retainKeys" in patch:
         result = {key: value for key, value in result.items() if key in patch["$retainKeys"]}
     for key, value in patch.items():
-        if key.startswith(_DELETE_ITEMS):
-            field = key.removeprefix(_DELETE_ITEMS)
-            result[field] = [item for item in result.get(field, []) if item not in value]
-        elif key.startswith("$"):
+        if key.startswith("$"):
             continue
-        elif value is None:
+        inner = f"{path}.{key}".lstrip(".")
+        if value is None:
             result.pop(key, None)
-        else:
-            result[key] = _value(result.get(key), value, merging, f"{path}.{key}".lstrip("."))
-    for key, order in patch.items():
-        field = key.removeprefix(_ORDER)
-        if key.startswith(_ORDER) and isinstance(result.get(field), list):
-            identity = merging.get(f"{path}.{field}".lstrip("."), "")
-            result[field] = _ordered(result[field], order, identity)
+        elif isinstance(value, dict):
+            result[key] = _object(result.get(key), value, merging, inner)
+        elif inner not in merging:
+            result[key] = _without_directives(value)
+    for key in _merging_lists(patch, merging, path):
+        inner = f"{path}.{key}".lstrip(".")
+        result[key] = _list(result.get(key), key, patch, merging, inner)
     return result
 
 
-def _value(current: Any, value: Any, merging: Mapping[str, str], path: str) -> Any:
-    if isinstance(value, dict):
-        return _object(current, value, merging, path)
-    if not isinstance(value, list) or path not in merging or not isinstance(current, list):
-        return _without_directives(value)
+def _merging_lists(patch: dict[str, Any], merging: Mapping[str, str], path: str) -> list[str]:
+    """The fields of a patch that are lists to merge, named by a value or only by a directive."""
+    fields = (key.removeprefix(_DELETE_ITEMS).removeprefix(_ORDER) for key in patch)
+    found = dict.fromkeys(field for field in fields if f"{path}.{field}".lstrip(".") in merging)
+    return [field for field in found if patch.get(field, []) is not None]
+
+
+def _list(current: Any, field: str, patch: dict[str, Any], merging: Mapping[str, str], path: str) -> list[Any]:
+    """A list merged item by item, and put in order."""
     identity = merging[path]
-    return _items(current, value, identity, merging, path) if identity else _union(current, value)
-
-
-def _union(current: list[Any], added: list[Any]) -> list[Any]:
-    return current + [item for item in added if item not in current]
-
-
-def _items(
-    current: list[Any], patch: list[Any], identity: str, merging: Mapping[str, str], path: str
-) -> list[dict[str, Any]]:
-    items = [item for item in patch if item != {"$patch": "replace"}]
-    merged = (
-        {item.get(identity): item for item in current if isinstance(item, dict)} if len(items) == len(patch) else {}
-    )
+    items = patch.get(field, [])
+    replaced = {"$patch": "replace"} in items
+    before = {_key(item, identity, path): item for item in current or []}
+    merged = {} if replaced else dict(before)
+    for key in patch.get(_DELETE_ITEMS + field, []):
+        merged.pop(key, None)
+    named = []
     for item in items:
-        if not isinstance(item, dict) or identity not in item:
-            raise BadRequest(f"error decoding patch: an item of {path} does not have its merge key {identity}")
-        if item.get("$patch") == "delete":
-            merged.pop(item[identity], None)
+        if item == {"$patch": "replace"}:
+            continue
+        key = _key(item, identity, path)
+        named.append(key)
+        if identity and item.get("$patch") == "delete":
+            merged.pop(key, None)
         else:
-            merged[item[identity]] = _object(merged.get(item[identity]), item, merging, path)
-    return list(merged.values())
+            merged[key] = _object(merged.get(key), item, merging, path) if identity else item
+    if _ORDER + field in patch:
+        named = [_key(item, identity, path) for item in patch[_ORDER + field]]
+    return [merged[key] for key in _arranged(list(before), named) if key in merged]
 
 
-def _ordered(items: list[Any], order: list[Any], identity: str) -> list[Any]:
-    """Those named by ``order`` first and as it says; what the client did not know of keeps its place behind them."""
-    wanted = [entry.get(identity) if isinstance(entry, dict) else entry for entry in order]
+def _key(item: Any, identity: str, path: str) -> str:
+    """By what an item is known: its merge key, or itself in a list of texts."""
+    if identity and not (isinstance(item, dict) and isinstance(item.get(identity), str)):
+        raise BadRequest(f"error decoding patch: an item of {path} does not have its merge key {identity}")
+    key = item[identity] if identity else item
+    if not isinstance(key, str):
+        raise BadRequest(f"error decoding patch: an item of {path} is not a text")
+    return key
 
-    def place(item: Any) -> int:
-        key = item.get(identity) if isinstance(item, dict) else item
-        return wanted.index(key) if key in wanted else len(wanted)
 
-    return sorted(items, key=place)
+def _arranged(before: list[str], named: list[str]) -> list[str]:
+    """Both orders kept: the client's for what it named, the server's for the rest.
+
+    What the client did not name stays in front of a named item that it was in front of; behind the new ones otherwise.
+    """
+    place = {key: index for index, key in enumerate(before)}
+    rest = [key for key in before if key not in named]
+    result = []
+    for key in named:
+        while rest and key in place and place[rest[0]] < place[key]:
+            result.append(rest.pop(0))
+        result.append(key)
+    return result + rest
 
 
 def _without_directives(value: Any) -> Any:
