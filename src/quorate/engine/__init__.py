@@ -7,9 +7,9 @@ turns it into a ``plan``. The rest of this package carries keys to it and plans 
 
 ``store`` is the interface of two engines, ``embedded`` and ``kubernetes``. A ``reflector`` keeps a ``cache`` like the
 store; changes wake keys in the ``queue``; a ``worker`` runs the passes and knows what each failure means; the
-``writer`` asks the ``leader`` before each write and puts its answer into the cache at once. The ``manager`` wires it all
-up and keeps an eye on it. ``metrics``, ``logs`` and the ``recorder`` of events tell people. Time, chance and the order of
-events are inputs (``clock``), so ``simulation`` can run all of it in virtual time, on one seed.
+``writer`` asks the ``leader`` before each write and puts the answer into the cache at once. The ``manager`` wires it
+all up and keeps an eye on it; ``metrics``, ``logs`` and the ``recorder`` of events tell people. Time, chance and the
+order of events are inputs (``clock``), so ``simulation`` can run all of it in virtual time, on one seed.
 
 What decision packages need is exported here; processes import ``engine.manager`` and a store besides.
 """
