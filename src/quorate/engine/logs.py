@@ -15,7 +15,6 @@ from typing import Any, TextIO
 import msgspec
 import structlog
 
-from quorate.api.codec import encode
 from quorate.api.secret import Secret
 from quorate.engine.clock import Clock, SystemClock
 
@@ -61,10 +60,15 @@ def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDic
 
 def render_json(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
     """One line of JSON; what JSON does not know is written as its repr."""
-    try:
-        return encode(event).decode()
-    except (TypeError, msgspec.MsgspecError):
-        return encode({str(key): value if _plain(value) else repr(value) for key, value in event.items()}).decode()
+    return _encoder.encode({str(key): value for key, value in event.items()}).decode()
+
+
+def _show(value: object) -> str:
+    # Not the wire's encoder: that one reveals secrets, which is its task.
+    return MASK if isinstance(value, Secret) else repr(value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_show)
 
 
 def _masked(value: Any) -> Any:
@@ -78,10 +82,6 @@ def _masked(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_masked(inner) for inner in value]
     return value
-
-
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
 
 
 def _keep(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

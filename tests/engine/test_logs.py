@@ -1,0 +1,112 @@
+"""Log lines: constant messages, one line of JSON each, and no secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from quorate.api.secret import Secret
+from quorate.api.struct import Struct
+from quorate.engine import logs
+from quorate.engine.simulation import Simulation, run
+
+
+class Keeper(Struct):
+    """A wire type with a secret in a field whose name does not say so."""
+
+    value: Secret
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+def logged(**values: object) -> dict[str, object]:
+    stream = io.StringIO()
+    logs.configure(json=True, stream=stream)
+    logs.get_logger("a.module").warning("something happened", **values)
+    (line,) = stream.getvalue().splitlines()
+    parsed: dict[str, object] = json.loads(line)
+    return parsed
+
+
+def test_a_line_is_one_json_object_with_its_message_and_values() -> None:
+    line = logged(controller="volumes", name="w", reconcile_id="volumes-7", count=3)
+    assert line.pop("time")
+    assert line == {
+        "event": "something happened",
+        "level": "warning",
+        "module": "a.module",
+        "controller": "volumes",
+        "name": "w",
+        "reconcile_id": "volumes-7",
+        "count": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"value": Secret("hunter2")},
+        {"shared_secret": "hunter2"},
+        {"sharedSecret": "hunter2"},
+        {"headers": {"Authorization": "Bearer hunter2"}},
+        {"deep": [{"ok": [{"password": "hunter2"}]}]},
+        {"config": {"private_key": "hunter2"}},
+        {"nested": ({"value": Secret("hunter2")},)},
+        {"object": Keeper(value=Secret("hunter2"))},
+    ],
+)
+def test_a_secret_never_reaches_the_log(values: dict[str, object]) -> None:
+    line = json.dumps(logged(**values))
+    assert "hunter2" not in line
+    assert logs.MASK in line
+
+
+def test_a_secret_never_reaches_the_log_for_people_either() -> None:
+    stream = io.StringIO()
+    logs.configure(json=False, stream=stream)
+    logs.get_logger("m").error("failed", token="hunter2", given=Secret("hunter2"), name="w")
+    assert "hunter2" not in stream.getvalue()
+    assert "name" in stream.getvalue()
+
+
+def test_what_json_cannot_hold_is_shown_by_its_repr() -> None:
+    assert logged(key=object())["key"].__class__ is str
+
+
+def test_an_exception_is_logged_with_its_traceback() -> None:
+    stream = io.StringIO()
+    logs.configure(json=True, stream=stream)
+    try:
+        raise KeyError("lost")
+    except KeyError:
+        logs.get_logger("m").exception("exception in our own code")
+    line = json.loads(stream.getvalue())
+    assert "KeyError: 'lost'" in line["exception"]
+    assert "test_logs.py" in line["exception"]
+
+
+def test_lines_below_the_level_are_not_written() -> None:
+    stream = io.StringIO()
+    logs.configure(json=True, level="warning", stream=stream)
+    logs.get_logger("m").info("too quiet")
+    assert stream.getvalue() == ""
+
+
+def test_the_time_of_a_line_is_that_of_the_injected_clock() -> None:
+    async def main(sim: Simulation) -> None:
+        stream = io.StringIO()
+        logs.configure(json=True, stream=stream, clock=sim.clock)
+        await sim.clock.sleep(90)
+        logs.get_logger("m").info("now")
+        assert json.loads(stream.getvalue())["time"] == "2030-01-01T00:01:30.000+00:00"
+
+    run(main, seed=1)
