@@ -205,10 +205,10 @@ class CacheMachine(RuleBasedStateMachine):
             assert self.cache.find("colour", colour) == tuple(obj for obj in listed if colour in by_colour(obj))
         assert self.told == {key_of(obj): obj for obj in listed}
 
-    def heard(self, old: Widget | None, new: Widget | None) -> None:
+    def heard(self, key: Key, old: Widget | None, new: Widget | None) -> None:
         changed = new if new is not None else old
         assert changed is not None
-        key = key_of(changed)
+        assert key == key_of(changed)
         assert self.told.get(key) == old
         if new is None:
             del self.told[key]
@@ -306,7 +306,7 @@ def test_asking_for_what_is_not_there_says_what_is() -> None:
 
 def test_a_subscription_ends_when_asked_to() -> None:
     cache, heard = Cache(Widget), list[str]()
-    end = cache.subscribe(lambda old, new: heard.append(new.name if new else "gone"))
+    end = cache.subscribe(lambda _key, _old, new: heard.append(new.name if new else "gone"))
     cache.replace(ObjectList((widget("a", 1),), "1"))
     end()
     cache.wrote(widget("b", 2))

@@ -28,8 +28,8 @@ from quorate.engine.store import EventType, ObjectList, WatchEvent
 
 R = TypeVar("R", bound=Resource)
 
-#: Called after each change with the object before and after it; None is "not there".
-Handler = Callable[[R | None, R | None], None]
+#: Called after each change with the object's key, and the object before and after it; None is "not there".
+Handler = Callable[[Key, R | None, R | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Cache(Generic[R]):
         for index in self._indexes.values():
             index.update(key, old, new)
         for handler in tuple(self._handlers):
-            handler(old, new)
+            handler(key, old, new)
 
 
 class Reader:

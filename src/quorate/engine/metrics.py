@@ -1,8 +1,8 @@
 """Numbers for Prometheus, under controller-runtime's names where it has them, so that its dashboards work here too.
 
 Looking up a labelled child costs four times as much as counting on it, so everything below is bound once, to a
-controller or a kind, and counted on directly afterwards. Levels (depth, age, running time) are computed when somebody
-scrapes them and cost nothing otherwise.
+controller or a kind, and counted on directly afterwards. What is counted on every pass is a tally (``engine.tallies``).
+Levels (depth, age, running time) are computed when somebody scrapes them and cost nothing otherwise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from quorate.engine.queue import FRESH, RESYNC, KeyQueue
+from quorate.engine.tallies import CounterFamily, HistogramFamily
 
 if TYPE_CHECKING:
     from quorate.engine.clock import Clock
@@ -39,11 +40,18 @@ class EngineMetrics:
         def gauge(name: str, text: str, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry)
 
-        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            return Histogram(name, text, labels, registry=registry, buckets=buckets)
+        def tallied(name: str, text: str, *labels: str) -> CounterFamily:
+            family = CounterFamily(name, text, labels)
+            registry.register(family)
+            return family
+
+        def histogram(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> HistogramFamily:
+            family = HistogramFamily(name, text, labels, bounds)
+            registry.register(family)
+            return family
 
         of_queue = ("name", "controller")
-        self.passes = counter(
+        self.passes = tallied(
             "controller_runtime_reconcile_total", "Passes per controller and result", "controller", "result"
         )
         self.errors = counter("controller_runtime_reconcile_errors_total", "Passes that failed", "controller")
@@ -57,7 +65,7 @@ class EngineMetrics:
         self.workers = gauge("controller_runtime_max_concurrent_reconciles", "Workers", "controller")
         self.active = gauge("controller_runtime_active_workers", "Workers that have a key", "controller")
         self.depth = gauge("workqueue_depth", "Keys ready for a worker", *of_queue, "priority")
-        self.adds = counter("workqueue_adds_total", "Keys asked for", *of_queue)
+        self.adds = tallied("workqueue_adds_total", "Keys asked for", *of_queue)
         self.retries = counter("workqueue_retries_total", "Keys asked for after a failure", *of_queue)
         self.queue_seconds = histogram("workqueue_queue_duration_seconds", "Wait of a key", _QUEUE_SECONDS, *of_queue)
         self.work_seconds = histogram("workqueue_work_duration_seconds", "Work on a key", _QUEUE_SECONDS, *of_queue)
@@ -89,15 +97,15 @@ class ControllerMetrics:
         self._metrics = metrics
         self._name = name
         self._monotonic = monotonic
-        self.results = {result: metrics.passes.labels(name, result).inc for result in RESULTS}
+        self.results = {result: metrics.passes.labels(name, result).add for result in RESULTS}
         self.error = metrics.errors.labels(name).inc
         self.panic = metrics.panics.labels(name).inc
         self.timeout = metrics.timeouts.labels(name).inc
-        self.added = metrics.adds.labels(name, name).inc
+        self.added = metrics.adds.labels(name, name).add
         self.retried = metrics.retries.labels(name, name).inc
-        self.started = metrics.queue_seconds.labels(name, name).observe
-        self._worked = metrics.work_seconds.labels(name, name).observe
-        self._passed = metrics.pass_seconds.labels(name).observe
+        self.started = metrics.queue_seconds.labels(name, name).add
+        self._worked = metrics.work_seconds.labels(name, name).add
+        self._passed = metrics.pass_seconds.labels(name).add
 
     def finished(self, took: float) -> None:
         """A worker is done with a key."""

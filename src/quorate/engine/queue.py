@@ -37,12 +37,25 @@ RETRY = Backoff(first=0.005, longest=300.0)
 
 @dataclass(slots=True)
 class _Request:
-    """A key that waits: ready since some time, or due at some time."""
+    """A key that waits for its time, or for the worker that has it."""
 
     priority: int
     due: float
-    #: Position among all that became ready, or -1 while it is not.
-    turn: int = -1
+
+
+class _Level:
+    """The ready keys of one priority, first come first served: each with its turn and since when it is ready."""
+
+    __slots__ = ("keys", "priority")
+
+    def __init__(self, priority: int) -> None:
+        self.priority = priority
+        self.keys: OrderedDict[Key, tuple[int, float]] = OrderedDict()
+
+    @property
+    def oldest_turn(self) -> int:
+        """The turn of the key that is next; turns are counted over all levels."""
+        return next(iter(self.keys.values()))[0]
 
 
 class Job(NamedTuple):
@@ -55,12 +68,18 @@ class Job(NamedTuple):
 
 
 class KeyQueue:
-    """The rules of the module's docstring, without a clock and without waiting."""
+    """The rules of the module's docstring, without a clock and without waiting.
+
+    Every event passes through here once per controller, so a key that is simply ready costs two dict entries and no
+    object of its own.
+    """
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, _Request] = {}
-        self._ready: dict[int, OrderedDict[Key, _Request]] = {}
-        self._later: list[tuple[float, int, Key]] = []
+        #: Highest priority first.
+        self._levels: list[_Level] = []
+        self._ready: dict[Key, _Level] = {}
+        self._later: dict[Key, _Request] = {}
+        self._schedule: list[tuple[float, int, Key]] = []
         self._taken: dict[Key, float] = {}
         #: Keys added while a worker has them.
         self._again: dict[Key, _Request] = {}
@@ -69,105 +88,107 @@ class KeyQueue:
 
     def add(self, key: Key, now: float, *, priority: int = FRESH, due: float | None = None) -> None:
         """Ask for a pass over this key, now or at ``due``."""
-        due = now if due is None else due
-        held = self._again if key in self._taken else self._waiting
+        if due is None:
+            due = now
+        level = self._ready.get(key)
+        if level is not None:
+            if priority > level.priority:
+                self._raise(key, level, priority)
+            return
+        held = self._again if key in self._taken else self._later
         request = held.get(key)
-        if request is None:
-            held[key] = request = _Request(priority, due)
-        else:
-            if priority > request.priority:
-                self._raise(key, request, priority)
-            if request.turn >= 0 or due >= request.due:
+        if request is not None:
+            request.priority = priority = max(priority, request.priority)
+            if due >= request.due:
                 return
             request.due = due
-        if held is self._waiting:
-            self._place(key, request, now)
+        if held is self._again:
+            if request is None:
+                held[key] = _Request(priority, due)
+        else:
+            self._place(key, priority, due, now)
 
     def take(self, now: float) -> Job | None:
         """The key whose turn it is, if any is ready. It stays with the caller until :meth:`done`."""
-        self._promote(now)
-        chosen = self._choose()
-        if chosen is None:
+        if self._schedule and self._schedule[0][0] <= now:
+            self._promote(now)
+        for level in self._levels:
+            if level.keys:
+                break
+        else:
             return None
-        key, request = chosen
+        if self._passes % FAIRNESS == FAIRNESS - 1 and len(self._ready) > len(level.keys):
+            level = min((each for each in self._levels if each.keys), key=lambda each: each.oldest_turn)
         self._passes += 1
-        del self._ready[request.priority][key]
-        del self._waiting[key]
+        key, (_, since) = level.keys.popitem(last=False)
+        del self._ready[key]
         self._taken[key] = now
-        return Job(key, request.priority, now - request.due)
+        return Job(key, level.priority, now - since)
 
     def done(self, key: Key, now: float) -> float:
         """The pass over a key is over; returns how long it took."""
         took = now - self._taken.pop(key)
-        request = self._again.pop(key, None)
-        if request is not None:
-            self._waiting[key] = request
-            self._place(key, request, now)
+        if self._again and (request := self._again.pop(key, None)) is not None:
+            self._place(key, request.priority, request.due, now)
         return took
 
     def next_due(self) -> float | None:
         """When the next key for later becomes ready."""
-        while self._later:
-            due, _, key = self._later[0]
-            request = self._waiting.get(key)
-            if request is not None and request.turn < 0 and request.due == due:
+        while self._schedule:
+            due, _, key = self._schedule[0]
+            if self._is_current(key, due):
                 return due
-            heapq.heappop(self._later)
+            heapq.heappop(self._schedule)
         return None
 
     def ready(self, now: float) -> int:
         """How many keys a worker could take."""
         self._promote(now)
-        return sum(map(len, self._ready.values()))
+        return len(self._ready)
 
     def depth(self) -> dict[int, int]:
         """How many keys are ready, by priority."""
-        return {priority: len(keys) for priority, keys in self._ready.items()}
+        return {level.priority: len(level.keys) for level in self._levels}
 
     def taken(self) -> dict[Key, float]:
         """Keys that workers have, and since when."""
         return self._taken
 
-    def _place(self, key: Key, request: _Request, now: float) -> None:
-        if request.due <= now:
-            self._make_ready(key, request)
-        else:
-            self._turns += 1
-            heapq.heappush(self._later, (request.due, self._turns, key))
-
-    def _make_ready(self, key: Key, request: _Request) -> None:
+    def _place(self, key: Key, priority: int, due: float, now: float) -> None:
         self._turns += 1
-        request.turn = self._turns
-        self._level(request.priority)[key] = request
+        if due <= now:
+            self._later.pop(key, None)
+            self._make_ready(key, priority, (self._turns, due))
+        else:
+            self._later[key] = _Request(priority, due)
+            heapq.heappush(self._schedule, (due, self._turns, key))
 
-    def _raise(self, key: Key, request: _Request, priority: int) -> None:
-        if request.turn >= 0:
-            del self._ready[request.priority][key]
-            self._level(priority)[key] = request
-        request.priority = priority
+    def _make_ready(self, key: Key, priority: int, entry: tuple[int, float]) -> None:
+        for level in self._levels:
+            if level.priority == priority:
+                break
+        else:
+            level = _Level(priority)
+            self._levels.append(level)
+            self._levels.sort(key=lambda each: -each.priority)
+        level.keys[key] = entry
+        self._ready[key] = level
 
-    def _level(self, priority: int) -> OrderedDict[Key, _Request]:
-        level = self._ready.get(priority)
-        if level is None:
-            self._ready[priority] = level = OrderedDict()
-            self._ready = dict(sorted(self._ready.items(), reverse=True))
-        return level
+    def _raise(self, key: Key, level: _Level, priority: int) -> None:
+        self._make_ready(key, priority, level.keys.pop(key))
 
     def _promote(self, now: float) -> None:
-        while self._later and self._later[0][0] <= now:
-            due, _, key = heapq.heappop(self._later)
-            request = self._waiting.get(key)
-            # A key that was asked for again at an earlier time left its old entry behind.
-            if request is not None and request.turn < 0 and request.due == due:
-                self._make_ready(key, request)
+        while self._schedule and self._schedule[0][0] <= now:
+            due, _, key = heapq.heappop(self._schedule)
+            if self._is_current(key, due):
+                request = self._later.pop(key)
+                self._turns += 1
+                self._make_ready(key, request.priority, (self._turns, due))
 
-    def _choose(self) -> tuple[Key, _Request] | None:
-        heads = [next(iter(level.items())) for level in self._ready.values() if level]
-        if not heads:
-            return None
-        if self._passes % FAIRNESS == FAIRNESS - 1:
-            return min(heads, key=lambda head: head[1].turn)
-        return heads[0]
+    def _is_current(self, key: Key, due: float) -> bool:
+        """A key that was asked for again at an earlier time left its old entry in the schedule behind."""
+        request = self._later.get(key)
+        return request is not None and request.due == due
 
 
 class QueueObserver(Protocol):
@@ -225,18 +246,25 @@ class WorkQueue:
         """The next key, when there is one; QueueClosed when there will be none."""
         while not self._closed:
             now = self._clock.monotonic()
-            job = self.keys.take(now)
+            job = self.get_ready(now)
             if job is not None:
-                self._observer.started(job.waited)
                 return job
             await self._wait(now)
         raise QueueClosed
 
-    def done(self, key: Key) -> None:
-        """Hand back a key got from :meth:`get`."""
+    def get_ready(self, now: float) -> Job | None:
+        """The next key, if there is one at this moment."""
+        job = None if self._closed else self.keys.take(now)
+        if job is not None:
+            self._observer.started(job.waited)
+        return job
+
+    def done(self, key: Key) -> float:
+        """Hand back a key; returns the time."""
         now = self._clock.monotonic()
         self._observer.finished(self.keys.done(key, now))
         self._wake(now)
+        return now
 
     def close(self) -> None:
         """Hand out no more keys. Workers finish what they have."""

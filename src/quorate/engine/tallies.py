@@ -1,0 +1,89 @@
+"""Counting on the hot path.
+
+Every pass of every controller counts five things. On prometheus-client's counters and histograms, which take a lock
+each time, that made a pass that finds nothing to do twice as dear (measured: 13.5 against 7 µs). There is only one
+thread here, so we count in plain Python and hand the totals over when somebody scrapes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+
+
+class Tally:
+    """Counts events."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self) -> None:
+        """One more."""
+        self.count += 1
+
+
+class DurationTally:
+    """Sorts durations into buckets."""
+
+    __slots__ = ("_bounds", "_counts", "_total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        """``bounds`` are the upper limits of the buckets, ascending; there is one more above the last."""
+        self._bounds = tuple(bounds)
+        self._counts = [0] * (len(self._bounds) + 1)
+        self._total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._total += seconds
+
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        """Hand over the totals; Prometheus wants each bucket to include those below it."""
+        running, buckets = 0, []
+        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+            running += count
+            buckets.append((bound, float(running)))
+        family.add_metric(labels, buckets, self._total)
+
+
+class CounterFamily:
+    """A counter with labels, made of tallies. Register it as a collector."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._name, self._text, self._labels = name, text, labels
+        self._tallies: dict[tuple[str, ...], Tally] = {}
+
+    def labels(self, *values: str) -> Tally:
+        """The tally with these label values; always the same one."""
+        return self._tallies.setdefault(values, Tally())
+
+    def collect(self) -> Iterable[Metric]:
+        """For Prometheus."""
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        for values, tally in self._tallies.items():
+            family.add_metric(values, tally.count)
+        yield family
+
+
+class HistogramFamily:
+    """A histogram with labels, made of tallies. Register it as a collector."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
+        self._name, self._text, self._labels, self._bounds = name, text, labels, bounds
+        self._tallies: dict[tuple[str, ...], DurationTally] = {}
+
+    def labels(self, *values: str) -> DurationTally:
+        """The tally with these label values; always the same one."""
+        return self._tallies.setdefault(values, DurationTally(self._bounds))
+
+    def collect(self) -> Iterable[Metric]:
+        """For Prometheus."""
+        family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
+        for values, tally in self._tallies.items():
+            tally.add_to(family, values)
+        yield family
