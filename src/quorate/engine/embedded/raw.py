@@ -103,6 +103,11 @@ class RawStore:
 
     # Reading.
 
+    @property
+    def resource_version(self) -> int:
+        """The version of everything that is committed."""
+        return self._state.version
+
     def read(self, kind: Kind, name: str, namespace: str = "") -> Record:
         """The object as it is committed; NotFound if there is none."""
         record = self._collection(kind).objects.get((namespace, name))

@@ -38,8 +38,8 @@ class Node:
     additional: Node | None
     items: Node | None
     required: tuple[str, ...]
-    #: Names and values of the properties that have a default.
-    defaults: tuple[tuple[str, Any], ...]
+    #: The properties that have a default.
+    defaulted: tuple[str, ...]
     enum: tuple[Any, ...]
     format: str
     pattern: str
@@ -86,7 +86,7 @@ def compile_node(schema: Schema, *, preserve: bool = False) -> Node:
         additional=additional,
         items=items,
         required=tuple(schema.get("required", ())),
-        defaults=tuple((name, node.default) for name, node in properties.items() if node.default is not None),
+        defaulted=tuple(name for name, node in properties.items() if node.default is not None),
         enum=tuple(schema.get("enum", ())),
         format=schema.get("format", ""),
         pattern=pattern,

@@ -52,15 +52,14 @@ def _shape_object(
         elif part is None:
             if not child.nullable:
                 # Where there is a default, a null asks for it.
-                changes[name] = _ABSENT if child.default is None else child.default
+                changes[name] = _default(child)
         elif type(part) is not str:
             shaped = shape(part, old.get(name), child, prefix + name, unknown)
             if shaped is not part:
                 changes[name] = shaped
-    for name, default in node.defaults:
+    for name in node.defaulted:
         if name not in value:
-            # The default of an object has defaults inside.
-            changes[name] = shape(default, _ABSENT, properties[name], prefix + name, unknown)
+            changes[name] = _default(properties[name])
     if not changes:
         return value
     return {name: part for name, part in (value | changes).items() if part is not _ABSENT}
@@ -78,10 +77,15 @@ def _shape_list(value: list[Any], node: Node, path: str, unknown: list[str]) -> 
         shaped = part
         if part is None:
             if items.default is not None and not items.nullable:
-                shaped = items.default
+                shaped = _default(items)
         elif type(part) is not str:
             # An item is never compared with an old one: lists change by place.
             shaped = shape(part, _ABSENT, items, f"{path}[{index}]", unknown)
         changed = changed or shaped is not part
         result.append(shaped)
     return result if changed else value
+
+
+def _default(node: Node) -> Any:
+    """The default of a value, with the defaults inside it."""
+    return _ABSENT if node.default is None else shape(node.default, _ABSENT, node, "", [])
