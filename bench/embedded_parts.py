@@ -24,13 +24,14 @@ from typing import Any
 from bench.harness import cpu_seconds, resident_bytes
 from bench.sample import Sample, sample, sample_json
 from quorate.api.codec import decoder, encode, to_dict
-from quorate.engine.cache import Cache, Reader
+from quorate.engine.cache import Cache
 from quorate.engine.clock import SystemClock
 from quorate.engine.controller import Controller, Watch
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.keys import Key
 from quorate.engine.manager import Manager
 from quorate.engine.plan import NOTHING, Plan
+from quorate.engine.reader import Reader
 from quorate.engine.store import ObjectList
 
 WRITERS = 64

@@ -17,13 +17,13 @@ from random import Random
 
 from bench.harness import cpu_seconds
 from bench.sample import Sample, settled
-from quorate.engine.cache import Reader
 from quorate.engine.clock import SystemClock
 from quorate.engine.controller import Controller, Watch
 from quorate.engine.keys import Key
 from quorate.engine.kubernetes import KubernetesStore, load_connection
 from quorate.engine.manager import Manager
 from quorate.engine.plan import NOTHING, PatchStatus, Plan
+from quorate.engine.reader import Reader
 
 SETTLED: set[str] = set()
 

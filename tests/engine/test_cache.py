@@ -16,9 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from quorate.api.meta import ObjectMeta
 from quorate.api.struct import replace
-from quorate.engine.cache import Cache, Reader, Selection
+from quorate.engine.cache import Cache, Selection
 from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
+from quorate.engine.reader import Reader
 from quorate.engine.selectors import equals
 from quorate.engine.store import EventType, ObjectList, WatchEvent
 from tests.support.kinds import Gadget, Widget, WidgetSpec

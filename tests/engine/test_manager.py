@@ -13,15 +13,17 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from quorate.api.core import Event, Lease
-from quorate.api.meta import Resource
+from quorate.api.core.lease import LeaseSpec
+from quorate.api.meta import MicroTime, ObjectMeta, Resource
 from quorate.api.struct import replace
-from quorate.engine.cache import Reader, Selection
+from quorate.engine.cache import Selection
 from quorate.engine.controller import Controller, Watch, no_keys
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.index import Index
 from quorate.engine.keys import Key
 from quorate.engine.manager import GRACE, RESYNC_INTERVAL, Election, Manager
 from quorate.engine.plan import NoneLeft, PatchStatus, Plan, PlanEvent, ReleaseFinalizer
+from quorate.engine.reader import Reader
 from quorate.engine.selectors import EVERYTHING, Selector, equals
 from quorate.engine.simulation import Simulation, for_each_seed, run
 from quorate.engine.store import MergePatch, ObjectList
@@ -464,3 +466,33 @@ def test_the_metrics_have_the_names_that_dashboards_of_controller_runtime_ask_fo
         assert 'leader_election_master_status{name="test"} 0.0' in generate_latest(registry).decode()
 
     run(main, seed=1)
+
+
+def test_how_long_an_agent_has_been_silent_is_judged_by_when_we_saw_its_lease_change() -> None:
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim)
+        watcher = Controller(
+            name="watcher", watches=(Watch(Widget),), observe=observe, decide=finish, freshness=(Lease,)
+        )
+        running = manager(sim, store, watcher)
+        task = asyncio.create_task(running.run())
+        # A clock that is a day behind, and one that is ahead: neither matters.
+        for name, renewed in (("behind", "2029-12-31T00:00:00.000000Z"), ("ahead", "2031-01-01T00:00:00.000000Z")):
+            metadata = ObjectMeta(name=name, namespace=NAMESPACE)
+            await store.create(Lease(metadata=metadata, spec=LeaseSpec(renew_time=MicroTime(renewed))))
+        await sim.clock.sleep(30)
+        patch = {"spec": {"renewTime": "2029-12-31T00:00:10.000000Z"}}
+        await store.patch(Lease, "behind", NAMESPACE, patch=patch)
+        await sim.clock.sleep(10)
+        assert running.reader.silent_for(Lease, "behind", NAMESPACE) == pytest.approx(10, abs=0.1)
+        assert running.reader.silent_for(Lease, "ahead", NAMESPACE) == pytest.approx(40, abs=0.1)
+        assert running.reader.silent_for(Lease, "nobody", NAMESPACE) is None
+        await store.delete(Lease, "ahead", NAMESPACE)
+        await sim.clock.sleep(1)
+        assert running.reader.silent_for(Lease, "ahead", NAMESPACE) is None
+        with pytest.raises(LookupError, match="nobody follows how fresh Widget is"):
+            running.reader.silent_for(Widget, "w")
+        running.stop()
+        await task
+
+    for_each_seed(main, range(2))

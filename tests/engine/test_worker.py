@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from quorate.api.meta import Resource
 from quorate.api.struct import replace
-from quorate.engine.cache import Cache, Reader
+from quorate.engine.cache import Cache
 from quorate.engine.clock import SystemClock
 from quorate.engine.controller import Controller, Watch
 from quorate.engine.embedded import EmbeddedStore
@@ -23,6 +23,7 @@ from quorate.engine.keys import Key
 from quorate.engine.manager import Manager
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.plan import Delete, PatchStatus, Plan
+from quorate.engine.reader import Reader
 from quorate.engine.simulation import Simulation, run
 from quorate.engine.store import MergePatch, ObjectList
 from quorate.engine.worker import Worker
@@ -327,6 +328,7 @@ def make_worker(sim: Simulation | None, this: Controller[Widget], widgets: int) 
     return Worker(
         this,
         caches={Widget: cache},
+        reader=Reader([cache]),
         writer=Writer(store, [cache], check=refuse, metrics=metrics),
         record=lambda _: refuse(),
         clock=clock,

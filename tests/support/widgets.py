@@ -17,7 +17,6 @@ from quorate.api.core import Event, Lease
 from quorate.api.kind import Kind
 from quorate.api.meta import ObjectMeta, OwnerReference
 from quorate.api.struct import replace
-from quorate.engine.cache import Reader
 from quorate.engine.controller import Controller, Watch
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.index import Index
@@ -32,6 +31,7 @@ from quorate.engine.plan import (
     PlanEvent,
     ReleaseFinalizer,
 )
+from quorate.engine.reader import Reader
 from quorate.engine.selectors import equals
 from quorate.engine.simulation import Simulation
 from tests.support.kinds import Gadget, Widget, WidgetSpec

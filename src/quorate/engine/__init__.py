@@ -14,7 +14,7 @@ order of events are inputs (``clock``), so ``simulation`` can run all of it in v
 What decision packages need is exported here; processes import ``engine.manager`` and a store besides.
 """
 
-from quorate.engine.cache import Reader, Selection
+from quorate.engine.cache import Selection
 from quorate.engine.controller import Controller, Watch, no_keys, own_key
 from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
@@ -31,6 +31,7 @@ from quorate.engine.plan import (
     ReleaseFinalizer,
     Write,
 )
+from quorate.engine.reader import Reader
 
 __all__ = [
     "NOTHING",

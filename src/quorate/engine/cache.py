@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from quorate.api.meta import Resource
 from quorate.engine.index import Index, IndexTable, SortedTable
@@ -180,31 +180,6 @@ class Cache(Generic[R]):
             index.update(key, old, new)
         for handler in tuple(self._handlers):
             handler(key, old, new)
-
-
-class Reader:
-    """What an ``observe`` function reads: the caches of a process, by kind."""
-
-    def __init__(self, caches: Iterable[Cache[Any]]) -> None:
-        self._caches: dict[type[Resource], Cache[Any]] = {cache.cls: cache for cache in caches}
-
-    def get(self, cls: type[R], name: str, namespace: str = "") -> R | None:
-        """One object, or None."""
-        return self._cache(cls).get(Key(namespace, name))
-
-    def list(self, cls: type[R], namespace: str = "") -> tuple[R, ...]:
-        """All objects of a kind (in one namespace), sorted by namespace and name."""
-        return self._cache(cls).list(namespace)
-
-    def find(self, cls: type[R], index: str, value: str) -> tuple[R, ...]:
-        """The objects that an index has under a value, sorted by namespace and name."""
-        return self._cache(cls).find(index, value)
-
-    def _cache(self, cls: type[R]) -> Cache[R]:
-        try:
-            return self._caches[cls]
-        except KeyError:
-            raise LookupError(f"{cls.__name__} is not cached here: a controller must declare a Watch of it") from None
 
 
 def _version_of(obj: Resource) -> int:

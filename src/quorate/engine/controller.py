@@ -14,10 +14,10 @@ from random import Random
 from typing import Any, Generic, TypeVar
 
 from quorate.api.meta import Resource
-from quorate.engine.cache import Reader
 from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import Plan
+from quorate.engine.reader import Reader
 
 R = TypeVar("R", bound=Resource)
 S = TypeVar("S")
@@ -55,6 +55,8 @@ class Controller(Generic[S]):
     decide: Callable[[S, datetime, Random], Plan]
     #: Indexes that ``observe`` reads. Two controllers that name the same index must mean the same one.
     indexes: tuple[Index[Any], ...] = ()
+    #: Kinds of which ``observe`` asks how long they have been silent (``reader.silent_for``).
+    freshness: tuple[type[Resource], ...] = ()
     #: Keys that are looked at even if no object wakes them: of what must exist, although it may not yet.
     always: tuple[Key, ...] = ()
     #: How many keys are worked on at once. One for controllers that give out unique numbers.

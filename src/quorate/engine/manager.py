@@ -29,14 +29,16 @@ from prometheus_client import CollectorRegistry
 from quorate.api.meta import Resource
 from quorate.api.names import NAMESPACE
 from quorate.engine.backoff import Backoff
-from quorate.engine.cache import Cache, Reader, Selection
+from quorate.engine.cache import Cache, Selection
 from quorate.engine.clock import Clock
 from quorate.engine.controller import Controller
+from quorate.engine.freshness import Freshness
 from quorate.engine.health import Health
 from quorate.engine.index import Index
 from quorate.engine.leader import TIMINGS, Elector, Timings
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import EngineMetrics
+from quorate.engine.reader import Reader
 from quorate.engine.recorder import Recorder
 from quorate.engine.reflector import Reflector
 from quorate.engine.store import Store
@@ -96,7 +98,9 @@ class Manager:
         """
         self.metrics = EngineMetrics(registry if registry is not None else CollectorRegistry(), clock)
         self.caches = _make_caches(controllers, selections or {})
-        self.reader = Reader(self.caches.values())
+        followed = {cls for controller in controllers for cls in controller.freshness}
+        freshness = {cls: Freshness(cache, clock) for cls, cache in self.caches.items() if cls in followed}
+        self.reader = Reader(self.caches.values(), freshness)
         self._controllers = controllers
         self._clock = clock
         self._random = random
@@ -231,6 +235,7 @@ class Manager:
         return Worker(
             controller,
             caches=self.caches,
+            reader=self.reader,
             writer=self._writer,
             record=self._recorder.record,
             clock=self._clock,
@@ -284,8 +289,8 @@ def _make_caches(
     """A cache for every kind that some controller watches, with every index that some controller reads."""
     indexes: dict[type[Resource], dict[str, Index[Any]]] = {}
     for controller in controllers:
-        for watch in controller.watches:
-            indexes.setdefault(watch.cls, {})
+        for cls in (*(watch.cls for watch in controller.watches), *controller.freshness):
+            indexes.setdefault(cls, {})
         for index in controller.indexes:
             known = indexes.setdefault(index.cls, {}).setdefault(index.name, index)
             if known != index:

@@ -25,7 +25,7 @@ from structlog.typing import FilteringBoundLogger
 
 from quorate.api.meta import Resource
 from quorate.engine.apply import Doubt, StillThere, apply
-from quorate.engine.cache import Cache, Reader
+from quorate.engine.cache import Cache
 from quorate.engine.clock import Clock
 from quorate.engine.controller import Controller, Watch, own_key
 from quorate.engine.keys import Key
@@ -33,6 +33,7 @@ from quorate.engine.logs import get_logger
 from quorate.engine.metrics import ControllerMetrics
 from quorate.engine.plan import NOTHING, Plan, PlanEvent
 from quorate.engine.queue import RESYNC, Job, QueueClosed, WorkQueue
+from quorate.engine.reader import Reader
 from quorate.engine.writer import Writer
 from quorate.errors import (
     AlreadyExists,
@@ -67,6 +68,7 @@ class Worker(Generic[S]):
         controller: Controller[S],
         *,
         caches: dict[type[Resource], Cache[Any]],
+        reader: Reader,
         writer: Writer,
         record: Callable[[PlanEvent], None],
         clock: Clock,
@@ -76,7 +78,7 @@ class Worker(Generic[S]):
         self.controller = controller
         self.queue = WorkQueue(clock=clock, random=random, observer=metrics)
         self._caches = caches
-        self._reader = Reader(caches.values())
+        self._reader = reader
         self._writer = writer
         self._record = record
         self._clock = clock
