@@ -87,5 +87,19 @@ def test_an_error_is_one_line_and_an_exit_code(
     assert capsys.readouterr().err == "quorate: x\n"
 
 
+def test_errors_of_several_tasks_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    several = ExceptionGroup("tasks", [errors.StorageFull("full"), ExceptionGroup("more", [errors.NotFound("gone")])])
+    with pytest.raises(SystemExit) as exited, reported():
+        raise several
+    assert exited.value.code == 6
+    assert capsys.readouterr().err == "quorate: full\nquorate: gone\n"
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    bug = ExceptionGroup("tasks", [errors.NotFound("gone"), ZeroDivisionError()])
+    with pytest.raises(ExceptionGroup), reported():
+        raise bug
+
+
 def test_a_mistake_in_the_command_line_is_exit_code_two() -> None:
     assert CliRunner().invoke(quorate, ["up", "--port", "many"]).exit_code == 2

@@ -66,6 +66,11 @@ SERVER = Scene(
         Step("auth whoami -o jsonpath={.status.userInfo.username}", prints="quorate:loopback", real=False),
         Step("auth can-i create rv", prints="yes", complains="Warning: * is not namespace scoped *"),
         Step("get --raw /healthz", prints="ok"),
+        Step(
+            "wait clusterconfig/cluster --for=condition=Applied --timeout=20s",
+            prints="clusterconfig.quorate.io/cluster condition met",
+            real=False,  # a controller at work: there is none on the bare API server
+        ),
         Step("get nothing", code=1, complains='error: the server doesn\'t have a resource type "nothing"'),
     ),
 )

@@ -138,6 +138,11 @@ async def test_an_idle_watch_sends_bookmarks_so_that_it_is_not_taken_for_dead(
     ] * 2
 
 
+async def test_there_is_no_watch_in_yaml(http: Client) -> None:
+    refused = await http("GET", f"{WIDGETS}?watch=1", Accept="application/yaml")
+    assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+
+
 async def test_changes_arrive_while_one_watches(http: Client) -> None:
     async with http.session.get(f"{GADGETS}?watch=1&allowWatchBookmarks=false") as response:
         gadget = {**widget("g"), "kind": "Gadget"}

@@ -35,6 +35,20 @@ def reported() -> Iterator[None]:
     """Turn our own errors into a message and an exit code; anything else is a bug and keeps its traceback."""
     try:
         yield
-    except errors.QuorateError as error:
-        print(f"quorate: {error}", file=sys.stderr)
-        sys.exit(exit_code(error))
+    except (errors.QuorateError, BaseExceptionGroup) as error:
+        ours, others = _split(error)
+        if others is not None:
+            raise
+        for one in ours:
+            print(f"quorate: {one}", file=sys.stderr)
+        sys.exit(exit_code(ours[0]))
+
+
+def _split(error: BaseException) -> tuple[list[errors.QuorateError], BaseException | None]:
+    """Our own errors in a group of them, and what is left: several tasks may fail at once."""
+    if isinstance(error, errors.QuorateError):
+        return [error], None
+    assert isinstance(error, BaseExceptionGroup)
+    found, others = error.split(errors.QuorateError)
+    leaves = [leaf for one in found.exceptions for leaf in _split(one)[0]] if found is not None else []
+    return leaves, others

@@ -15,9 +15,11 @@ from prometheus_client import CollectorRegistry
 
 from quorate.api import all_kinds
 from quorate.config import Config
+from quorate.demo import CONTROLLERS
 from quorate.engine.clock import Clock, SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.logs import get_logger
+from quorate.engine.manager import Manager
 from quorate.errors import ConfigError
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, Facade, Listener, is_loopback, listen
@@ -42,19 +44,39 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
 
 @asynccontextmanager
 async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> AsyncIterator[Listener]:
-    """Everything running, for as long as the block lasts."""
+    """Everything running, for as long as the block lasts; ended in reverse: controllers, server, store."""
     data = _prepared(config_path(config))
     access, certificates = _security(config, data, clock)
+    tls = certificates.context() if certificates else None
     registry = CollectorRegistry()
     store = await EmbeddedStore.open(data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance)
     try:
-        facade = Facade(store, kinds=all_kinds(), clock=clock, chance=chance, access=access, registry=registry)
-        tls = certificates.context() if certificates else None
+        manager = Manager(
+            store,
+            CONTROLLERS,
+            clock=clock,
+            random=chance,
+            identity=socket.gethostname(),
+            component="quorate",
+            registry=registry,
+        )
+        facade = Facade(
+            store,
+            kinds=all_kinds(),
+            clock=clock,
+            chance=chance,
+            access=access,
+            registry=registry,
+            health=manager.health,
+        )
         server = await listen(facade, host=config.listen, port=config.port, tls=tls)
         try:
             authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
             write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
-            yield server
+            async with asyncio.TaskGroup() as running:
+                running.create_task(manager.run())
+                yield server
+                manager.stop()
         finally:
             await server.close()
     finally:

@@ -50,14 +50,14 @@ def clauses(accept: str) -> list[Clause]:
     return sorted((clause for clause in parsed if clause.quality > 0), key=lambda clause: -clause.quality)
 
 
-def negotiate(accept: str, *, many: bool = False) -> Representation:
+def negotiate(accept: str, *, many: bool = False, formats: tuple[Format, ...] = tuple(Format)) -> Representation:
     """The best representation that we have of an object, or of a list (``many``); NotAcceptable if there is none."""
     for clause in clauses(accept or "*/*"):
         format_ = _format(clause.media_type)
         form = _form(clause.parameters, many=many)
-        if format_ is not None and form is not None:
+        if format_ in formats and form is not None:
             return Representation(form, format_)
-    raise NotAcceptable(f"only the following media types are accepted: {', '.join(Format)}")
+    raise NotAcceptable(f"only the following media types are accepted: {', '.join(formats)}")
 
 
 def _clause(text: str) -> Clause:

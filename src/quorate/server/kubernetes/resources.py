@@ -12,7 +12,7 @@ from quorate.engine.embedded import EmbeddedStore, Page, Record, Written, parse_
 from quorate.errors import BadRequest, Cause, Conflict, Expired, MethodNotAllowed, NotFound, ServerTimeout
 from quorate.server.kubernetes import patches, status
 from quorate.server.kubernetes.bodies import Parsed
-from quorate.server.kubernetes.negotiation import negotiate
+from quorate.server.kubernetes.negotiation import Format, negotiate
 from quorate.server.kubernetes.options import (
     ListOptions,
     WriteOptions,
@@ -69,9 +69,11 @@ class Resources:
 
     async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = list_options(request.query)
-        renderer = self._renderer(request, target, many=not options.watch)
         if options.watch:
+            # A line of JSON per event: there is no such thing for YAML.
+            renderer = self._renderer(request, target, formats=(Format.JSON,))
             return await self._watches.stream(request, target, options, renderer)
+        renderer = self._renderer(request, target, many=True)
         page = self._page(target, options)
         _check_version(options, page.resource_version)
         return _answer(renderer.many(page), renderer)
@@ -170,8 +172,10 @@ class Resources:
             continue_token=options.continue_token,
         )
 
-    def _renderer(self, request: web.Request, target: Target, *, many: bool = False) -> Renderer:
-        representation = negotiate(request.headers.get("Accept", ""), many=many)
+    def _renderer(
+        self, request: web.Request, target: Target, *, many: bool = False, formats: tuple[Format, ...] = tuple(Format)
+    ) -> Renderer:
+        representation = negotiate(request.headers.get("Accept", ""), many=many, formats=formats)
         include = parse_include(request.query.get("includeObject", ""))
         return Renderer(target.kind, representation, include, self._clock)
 

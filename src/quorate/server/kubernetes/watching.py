@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 
 from aiohttp import web
 
@@ -58,19 +58,18 @@ class Watches:
         )
         response = web.StreamResponse(headers={"Content-Type": renderer.content_type, "Cache-Control": "no-cache"})
         response.enable_chunked_encoding()
-        try:
-            async with aclosing(subscription):
+        async with aclosing(subscription):
+            with suppress(ConnectionResetError):  # the client went away
                 await response.prepare(request)
-                with self._limited(options) as deadline:
-                    async with deadline:
-                        await self._send(subscription, response, renderer, bookmarks=options.bookmarks)
-        except TimeoutError:
-            pass  # its time is over
-        except ApiError as error:
-            await response.write(watch_line("ERROR", status.encode(status.failure(error))))
-        except ConnectionResetError:
-            return response  # the client went away
-        await response.write_eof()
+                try:
+                    with self._limited(options) as deadline:
+                        async with deadline:
+                            await self._send(subscription, response, renderer, bookmarks=options.bookmarks)
+                except TimeoutError:
+                    pass  # its time is over
+                except ApiError as error:
+                    await response.write(watch_line("ERROR", status.encode(status.failure(error))))
+                await response.write_eof()
         return response
 
     async def _send(
@@ -79,7 +78,8 @@ class Watches:
         first = True
         while True:
             try:
-                change = await asyncio.wait_for(anext(subscription), _BOOKMARK_PERIOD)
+                async with asyncio.timeout(_BOOKMARK_PERIOD):
+                    change = await anext(subscription)
             except StopAsyncIteration:
                 return
             except TimeoutError:
