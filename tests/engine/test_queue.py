@@ -201,6 +201,26 @@ def test_a_key_for_later_is_handed_out_at_its_time_and_an_earlier_request_counts
     for_each_seed(main)
 
 
+def test_a_key_that_becomes_due_while_every_worker_is_busy_waits_for_one_without_spinning() -> None:
+    async def main(sim: Simulation) -> None:
+        queue = work_queue(sim)
+        queue.add(KEYS[0], after=5)
+        queue.add(KEYS[1])
+        first = await queue.get()
+        waiting = asyncio.create_task(queue.get())
+        await sim.clock.sleep(5)
+        second = await waiting
+        queue.add(KEYS[2], after=1)
+        queue.add(KEYS[3], after=2)
+        await sim.clock.sleep(1000)  # Stuck, if an alarm rang again and again
+        queue.done(first.key)
+        queue.done(second.key)
+        assert {(await queue.get()).key for _ in range(2)} == {KEYS[2], KEYS[3]}
+        assert sim.clock.monotonic() == 1005
+
+    for_each_seed(main, range(3))
+
+
 def test_a_cancelled_worker_passes_on_the_key_it_was_woken_for() -> None:
     async def main(sim: Simulation) -> None:
         queue = work_queue(sim)

@@ -54,6 +54,8 @@ log = get_logger(__name__)
 RESYNC_INTERVAL = 20 * 3600.0
 #: Workers may take so many seconds to finish when we stop.
 GRACE = 20.0
+#: And the recorder so many for the last events.
+FLUSH = 2.0
 
 HEARTBEAT = 5.0
 #: Seconds without a heartbeat after which the loop counts as blocked.
@@ -228,7 +230,7 @@ class Manager:
         except TimeoutError:
             log.warning("workers did not finish in time", seconds=GRACE)
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
+            async with asyncio.timeout(FLUSH):
                 await self._recorder.flush()
 
     def _make_worker(self, controller: Controller[Any]) -> Worker[Any]:
