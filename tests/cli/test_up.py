@@ -81,6 +81,14 @@ def test_only_the_owner_may_read_what_it_writes(tmp_path: Path) -> None:
         assert stat.S_IMODE((data / "kubeconfig").stat().st_mode) == 0o600
 
 
+def test_secrets_are_safe_in_a_directory_that_others_may_read(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with running(tmp_path):
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir() if path.is_file()}
+    assert "quorate.db" in modes
+    assert set(modes.values()) == {0o600}
+
+
 def test_beyond_loopback_it_takes_tls_and_a_token(tmp_path: Path) -> None:
     with running(tmp_path, "--listen", "0.0.0.0") as config:
         assert server(config).startswith("https://127.0.0.1:")

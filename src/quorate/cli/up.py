@@ -31,5 +31,6 @@ def up(file: Path | None, **flags: str | int | None) -> None:
     from quorate.server.standalone import run
 
     config = load(file, os.environ, flags).config
+    os.umask(0o077)  # the store holds secrets, also in a directory that somebody else made
     logs.configure(json=config.log_format == "json", level=config.log_level)
     asyncio.run(run(config, announce=click.echo))
