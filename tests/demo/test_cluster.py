@@ -20,11 +20,11 @@ from quorate.api.names import CLUSTER, NAMESPACE
 from quorate.api.struct import replace
 from quorate.demo.cluster import CLUSTER_CONTROLLER, Ground, decide
 from quorate.engine import Create, PatchStatus, Plan
-from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation, for_each_seed
 from quorate.errors import NotFound
 from tests.support.faults import FaultyStore, bad
+from tests.support.widgets import open_store
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -97,9 +97,7 @@ def test_once_reported_there_is_nothing_to_write_however_much_time_passes() -> N
 
 def test_the_ground_is_laid_and_kept_whatever_the_network_does() -> None:
     async def main(sim: Simulation) -> None:
-        store = await EmbeddedStore.open(
-            None, kinds=all_kinds(), clock=sim.clock, random=sim.random("store"), inline=True
-        )
+        store = await open_store(sim, kinds=all_kinds())
         faults = bad()
         link = FaultyStore(store, sim, sender="manager", faults=faults, network=sim.process("network"))
         manager = Manager(link, [CLUSTER_CONTROLLER], clock=sim.clock, random=sim.random("manager"), identity="manager")

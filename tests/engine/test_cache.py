@@ -177,7 +177,7 @@ class CacheMachine(RuleBasedStateMachine):
         for event in self.events:
             self.cache.observe(event)
         assert {key_of(obj): obj for obj in self.cache.list()} == self.objects
-        assert not self.cache._buried, "every deletion of ours was seen, so nothing needs to be remembered"
+        assert not self.cache._graves, "every deletion of ours was seen, so nothing needs to be remembered"
 
     # What must hold
 
@@ -245,6 +245,22 @@ def test_a_list_made_before_our_deletion_neither_brings_the_object_back_nor_make
     assert cache.list() == ()
     cache.observe(WatchEvent(EventType.MODIFIED, "7", widget("a", 7)))
     assert cache.list() == ()
+
+
+def test_a_list_made_before_the_first_of_two_lives_does_not_bring_it_back_after_we_ended_the_second() -> None:
+    cache = Cache(Widget)
+    cache.replace(ObjectList((widget("a", 5, uid="first"),), "6"))
+    # The first is deleted by somebody (7); we create the second (8) and delete it (9). A list of before arrives late.
+    cache.wrote(widget("a", 8, uid="second"))
+    cache.deleted(Key("", "a"), "second")
+    cache.replace(ObjectList((widget("a", 5, uid="first"),), "6"))
+    assert cache.list() == ()
+    cache.observe(WatchEvent(EventType.DELETED, "7", widget("a", 7, uid="first")))
+    cache.observe(WatchEvent(EventType.ADDED, "8", widget("a", 8, uid="second")))
+    assert cache.list() == ()
+    cache.observe(WatchEvent(EventType.DELETED, "9", widget("a", 9, uid="second")))
+    cache.observe(WatchEvent(EventType.ADDED, "10", widget("a", 10, uid="third")))
+    assert cache.list() == (widget("a", 10, uid="third"),)
 
 
 def test_an_object_that_cannot_be_decoded_keeps_its_last_known_state() -> None:

@@ -31,7 +31,7 @@ from quorate.engine.worker import PASSES_IN_A_SLICE
 from quorate.errors import InternalError, StoreUnreachable
 from tests.support.faults import Faults
 from tests.support.kinds import Gadget, Widget
-from tests.support.widgets import CONTROLLERS, KINDS, NAMESPACE, open_store, widget
+from tests.support.widgets import CONTROLLERS, NAMESPACE, open_store, widget
 from tests.support.world import World
 
 R = TypeVar("R", bound=Resource)
@@ -80,13 +80,9 @@ class SlowStore(EmbeddedStore):
         )
 
 
-async def open_slow(sim: Simulation) -> SlowStore:
-    return await SlowStore.open(None, kinds=KINDS, clock=sim.clock, random=sim.random("store"), inline=True)
-
-
 def test_a_stop_lets_workers_finish_their_pass_and_begin_no_other() -> None:
     async def main(sim: Simulation) -> None:
-        store = await open_slow(sim)
+        store = await open_store(sim, SlowStore)
         for number in range(20):
             await store.create(widget(f"w{number}", 1))
         this = manager(sim, store)
@@ -103,7 +99,7 @@ def test_a_stop_lets_workers_finish_their_pass_and_begin_no_other() -> None:
 
 def test_a_stop_does_not_wait_for_ever() -> None:
     async def main(sim: Simulation) -> None:
-        store = await open_slow(sim)
+        store = await open_store(sim, SlowStore)
         store.seconds = 1e6
         await store.create(widget("w", 1))
         stuck = Controller(name="stuck", watches=(Watch(Widget),), observe=observe, decide=finish, timeout=1e6)
@@ -195,7 +191,7 @@ def test_it_is_ready_when_every_cache_is_filled_and_says_which_is_not() -> None:
 
 def test_it_is_not_live_when_the_loop_is_blocked_or_a_pass_never_ends() -> None:
     async def main(sim: Simulation) -> None:
-        store = await open_slow(sim)
+        store = await open_store(sim, SlowStore)
         store.seconds = 1e6
         await store.create(widget("w", 1))
         slow = Controller(name="slow", watches=(Watch(Widget),), observe=observe, decide=finish, timeout=60.0)
@@ -287,7 +283,7 @@ def test_a_new_term_starts_with_its_hooks_then_a_list_of_every_kind_then_decisio
                     raise InternalError("not now")
                 return await super().list(cls, namespace=namespace, labels=labels, fields=fields)
 
-        store = await NotingStore.open(None, kinds=KINDS, clock=sim.clock, random=sim.random("s"), inline=True)
+        store = await open_store(sim, NotingStore)
         await store.create(widget("w", 1))
         attempts = 0
 

@@ -44,7 +44,7 @@ from quorate.errors import (
     TooManyRequests,
 )
 from tests.support.kinds import Widget
-from tests.support.widgets import KINDS, widget
+from tests.support.widgets import open_store, widget
 
 R = TypeVar("R", bound=Resource)
 
@@ -118,7 +118,7 @@ async def work(
         passes.append(sim.clock.monotonic())
         return this.decide(snapshot, now, random)
 
-    store = await TroubledStore.open(None, kinds=KINDS, clock=sim.clock, random=sim.random("store"), inline=True)
+    store = await open_store(sim, TroubledStore)
     await store.create(widget("w", 1))
     prepare(store)
     registry = CollectorRegistry()

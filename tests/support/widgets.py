@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
+from typing import TypeVar, overload
 
 from quorate.api.core import Event, Lease
 from quorate.api.kind import Kind
@@ -36,14 +37,25 @@ from quorate.engine.selectors import equals
 from quorate.engine.simulation import Simulation
 from tests.support.kinds import Gadget, Widget, WidgetSpec
 
+StoreT = TypeVar("StoreT", bound=EmbeddedStore)
+
 KINDS: tuple[Kind, ...] = (Widget.KIND, Gadget.KIND, Lease.KIND, Event.KIND)
 NAMESPACE = "test"
 FINALIZER = "test.quorate.io/widgets"
 READY_AFTER = 1.0
 
 
-async def open_store(sim: Simulation) -> EmbeddedStore:
-    return await EmbeddedStore.open(None, kinds=KINDS, clock=sim.clock, random=sim.random("store"), inline=True)
+@overload
+async def open_store(sim: Simulation, *, kinds: tuple[Kind, ...] = KINDS) -> EmbeddedStore: ...
+@overload
+async def open_store(sim: Simulation, cls: type[StoreT], *, kinds: tuple[Kind, ...] = KINDS) -> StoreT: ...
+async def open_store(
+    sim: Simulation, cls: type[EmbeddedStore] = EmbeddedStore, *, kinds: tuple[Kind, ...] = KINDS
+) -> EmbeddedStore:
+    """A store in memory, closed when the simulation is over."""
+    store = await cls.open(None, kinds=kinds, clock=sim.clock, random=sim.random("store"), inline=True)
+    sim.cleanup.push_async_callback(store.close)
+    return store
 
 
 def widget(name: str, gadgets: int) -> Widget:

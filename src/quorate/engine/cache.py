@@ -6,8 +6,8 @@ so each is weighed by its resourceVersion (a number that only grows across all o
 - ``version`` is how far the lists and the watch have come. An event, or the answer to a write, that is not newer says
   nothing new: an object of it that we do not have has been deleted since.
 - An answer that is newer goes in at once, and neither a late event nor an older list undoes it.
-- A deletion of ours has no version of its own. Its uid is remembered as buried until the watch or a list has passed
-  it, and nothing that carries that uid gets in before.
+- A deletion of ours has no version of its own. So the grave is marked, with the uid and the last version that we knew,
+  until the watch or a list has passed it; nothing with that uid, and nothing older, gets in before.
 
 So the cache never shows an older state after a newer one, and never shows what we know is gone. Everything here is
 synchronous and without I/O; ``engine.reflector`` feeds it.
@@ -45,6 +45,22 @@ class Selection:
         return self.namespace in ("", metadata.namespace) and self.labels.matches(metadata.labels)
 
 
+@dataclass(frozen=True, slots=True)
+class _Grave:
+    """An object that we deleted, as we last knew it."""
+
+    uid: str
+    version: int
+
+    def admits(self, obj: Resource) -> bool:
+        """Whether an object of this name is a later one."""
+        return obj.metadata.uid != self.uid and _version_of(obj) > self.version
+
+    def passed_by(self, version: int, listed: Resource | None) -> bool:
+        """Whether a list was made after the deletion: it would know the object, if it were still there."""
+        return version > self.version and (listed is None or listed.metadata.uid != self.uid)
+
+
 class Cache(Generic[R]):
     """The objects of one kind. Readers get frozen objects, so nothing is ever copied."""
 
@@ -58,7 +74,7 @@ class Cache(Generic[R]):
         self._version = -1
         self._objects: SortedTable[R] = SortedTable()
         self._indexes = {index.name: IndexTable(index) for index in indexes}
-        self._buried: set[str] = set()
+        self._graves: dict[Key, _Grave] = {}
         self._handlers: list[Handler[R]] = []
 
     # Reading
@@ -103,15 +119,16 @@ class Cache(Generic[R]):
         listed = {key_of(item): item for item in listing.items}
         self.undecodable = tuple(Key(*names) for names in listing.undecodable)
         for key, item in listed.items():
-            if item.metadata.uid not in self._buried:
+            if self._admits(key, item):
                 self._put_if_newer(key, item)
         keep = {*listed, *self.undecodable}
         for key in self._objects.in_order():
             known = self._objects.get(key)
             if key not in keep and known is not None and _version_of(known) <= version:
                 self._change(key, known, None)
-        # A deletion that the list does not know of yet is still to come on the watch; the others are history.
-        self._buried &= {item.metadata.uid for item in listing.items}
+        self._graves = {
+            key: grave for key, grave in self._graves.items() if not grave.passed_by(version, listed.get(key))
+        }
         self.synced.set()
 
     def start_over(self, listing: ObjectList[R]) -> None:
@@ -121,7 +138,7 @@ class Cache(Generic[R]):
         """
         for key in self._objects.in_order():
             self._change(key, self._objects.get(key), None)
-        self._buried.clear()
+        self._graves.clear()
         self._version = -1
         self.replace(listing)
 
@@ -134,37 +151,39 @@ class Cache(Generic[R]):
         obj = event.object
         if obj is None:
             return
-        key, uid = key_of(obj), obj.metadata.uid
+        key = key_of(obj)
         if key in self.undecodable:
             self.undecodable = tuple(other for other in self.undecodable if other != key)
         if event.type is EventType.DELETED:
-            self._buried.discard(uid)
+            grave = self._graves.get(key)
+            if grave is not None and grave.uid == obj.metadata.uid:
+                del self._graves[key]
             known = self._objects.get(key)
             if known is not None and _version_of(known) <= version:
                 self._change(key, known, None)
-        elif uid not in self._buried:
+        elif self._admits(key, obj):
             self._put_if_newer(key, obj)
 
     # What we did ourselves
 
     def wrote(self, obj: R) -> None:
         """Take in the answer to a write of ours, or to a read past the cache."""
-        metadata = obj.metadata
-        if (
-            int(metadata.resource_version) > self._version
-            and metadata.uid not in self._buried
-            and self.selection.includes(obj)
-        ):
-            self._put_if_newer(key_of(obj), obj)
+        key = key_of(obj)
+        if _version_of(obj) > self._version and self._admits(key, obj) and self.selection.includes(obj):
+            self._put_if_newer(key, obj)
 
     def deleted(self, key: Key, uid: str) -> None:
         """Take in that the object with this uid is gone for good."""
         known = self._objects.get(key)
         if known is not None and known.metadata.uid == uid:
-            self._buried.add(uid)
+            self._graves[key] = _Grave(uid, _version_of(known))
             self._change(key, known, None)
 
     # Changing
+
+    def _admits(self, key: Key, obj: R) -> bool:
+        grave = self._graves.get(key)
+        return grave is None or grave.admits(obj)
 
     def _put_if_newer(self, key: Key, obj: R) -> None:
         known = self._objects.get(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AsyncExitStack
 from random import Random
 from typing import Any, TypeVar
 
@@ -29,6 +30,8 @@ class Simulation:
         self.seed = seed
         self.loop = loop
         self.clock = SimulatedClock(loop)
+        #: For what must be closed when everything is over, whether it went well or not.
+        self.cleanup = AsyncExitStack()
         self._processes: list[Process] = []
 
     def random(self, purpose: str) -> Random:
@@ -59,6 +62,7 @@ class Simulation:
             # A task that will not be cancelled. What main said of the simulation matters more.
             for task in self.loop.unfinished():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
+        self.loop.run_until_complete(self.cleanup.aclose())
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
 
