@@ -7,6 +7,7 @@ later one, and no number may be given out twice.
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -16,6 +17,7 @@ from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.leader import Elector, Timings
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.simulation import SimulatedClock, Simulation, for_each_seed
+from quorate.engine.simulation.clock import EPOCH
 from quorate.errors import NotLeader
 from tests.support.faults import Faults, FaultyStore
 from tests.support.kinds import Widget
@@ -177,6 +179,29 @@ def test_wall_clocks_that_disagree_or_jump_do_not_matter() -> None:
         assert not holder.may_write()
 
     for_each_seed(main, range(5))
+
+
+def test_a_renewal_that_nobody_can_see_does_not_count() -> None:
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim)
+        stopped = StoppedClock(sim.loop)
+        holder = elector(sim, store, "holder", stopped)
+        await holder.acquire()
+        holding = asyncio.create_task(holder.hold())
+        challenger = asyncio.create_task(elector(sim, store, "challenger").acquire())
+        await sim.clock.sleep(10)
+        assert not holder.may_write()
+        await challenger
+        await holding
+
+    for_each_seed(main, range(3))
+
+
+class StoppedClock(SimulatedClock):
+    """A wall clock that shows the same time for ever."""
+
+    def now(self) -> datetime:
+        return EPOCH
 
 
 def test_there_is_never_more_than_one_that_may_write_whatever_happens_to_requests() -> None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 from typing import Any, TypeVar
 
@@ -201,7 +202,9 @@ class Elector:
     async def _write_renewal(self, held: Lease) -> None:
         sent_at = self._clock.monotonic()
         self._held = await self._write(held, {"renewTime": self._timestamp()})
-        self._renewed_at = sent_at
+        if self._held.metadata.resource_version != held.metadata.resource_version:
+            # Otherwise a wall clock that was set back gave the same time again, and nobody has seen a renewal.
+            self._renewed_at = sent_at
 
     async def _still_ours(self, held: Lease) -> Lease | None:
         """The lease as it is now, if it is still that of our term."""
@@ -231,7 +234,7 @@ class Elector:
         now = self._timestamp()
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self._timings.duration),
+            "leaseDurationSeconds": ceil(self._timings.duration),
             "acquireTime": now,
             "renewTime": now,
             "leaseTransitions": transitions,
