@@ -6,7 +6,6 @@ PYTHON ?= python3
 DATA ?= data
 PORT ?= 7480
 BIN := .venv/bin
-PEERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate/bench-venv
 # What the benchmarks compare us with has an environment of its own.
 PEERS := $(HOME)/.cache/quorate/bench-venv
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
