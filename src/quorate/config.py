@@ -37,7 +37,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tls_certificate: str = ""
     tls_key: str = ""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["text", "json"] = "text"
+    #: auto: columns on a terminal, lines of JSON anywhere else.
+    log_format: Literal["auto", "text", "json"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

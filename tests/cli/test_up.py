@@ -109,6 +109,17 @@ def test_a_token_of_ones_own_makes_a_loopback_server_secure_too(tmp_path: Path) 
         assert call(config, NAMESPACES, token="0123456789abcdef")["kind"] == "NamespaceList"
 
 
+def test_logs_are_json_unless_a_person_watches(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command("--data", str(tmp_path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            assert json.loads(process.stderr.readline())["event"].startswith("open: every user")
+        finally:
+            process.terminate()
+
+
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ import click
 @click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", help="A PEM file with its private key.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["text", "json"]))
+@click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
 def up(file: Path | None, **flags: str | int | None) -> None:
     """Run the embedded engine, its Kubernetes API and the controllers in this process.
 
@@ -32,5 +33,6 @@ def up(file: Path | None, **flags: str | int | None) -> None:
 
     config = load(file, os.environ, flags).config
     os.umask(0o077)  # the store holds secrets, also in a directory that somebody else made
-    logs.configure(json=config.log_format == "json", level=config.log_level)
+    for_machines = config.log_format == "json" or (config.log_format == "auto" and not sys.stderr.isatty())
+    logs.configure(json=for_machines, level=config.log_level)
     asyncio.run(run(config, announce=click.echo))
