@@ -12,6 +12,7 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from quorate.api.core import Event, Lease, Namespace, Node, PersistentVolumeClaim
+from quorate.api.kind import Kind
 from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.kubernetes import Connection, KubernetesStore, load_connection
@@ -66,10 +67,10 @@ class _Future(SystemClock):
 
 
 @asynccontextmanager
-async def embedded(directory: Path) -> AsyncIterator[Target]:
+async def embedded(directory: Path, kinds: tuple[Kind, ...] = CUSTOM) -> AsyncIterator[Target]:
     """A new file, in this process."""
     clock = _Future()
-    store = await EmbeddedStore.open(directory / "store.db", kinds=CUSTOM + CORE, clock=clock, random=Random(1))
+    store = await EmbeddedStore.open(directory / "store.db", kinds=kinds + CORE, clock=clock, random=Random(1))
 
     async def forget_history() -> None:
         clock.ahead += timedelta(days=1)
@@ -82,14 +83,14 @@ async def embedded(directory: Path) -> AsyncIterator[Target]:
 
 
 @asynccontextmanager
-async def facade(directory: Path) -> AsyncIterator[Target]:
+async def facade(directory: Path, kinds: tuple[Kind, ...] = CUSTOM) -> AsyncIterator[Target]:
     """The same over HTTP, through the client that is used for a real server."""
-    async with embedded(directory) as inner:
+    async with embedded(directory, kinds) as inner:
         assert isinstance(inner.store, EmbeddedStore)
         clock = SystemClock()
         served = Facade(
             inner.store,
-            kinds=CUSTOM + CORE,
+            kinds=kinds + CORE,
             clock=clock,
             chance=Random(1),
             access=Access(),

@@ -52,6 +52,9 @@ class Renaming:
                 # The real server finds them in the random order of a Go map.
                 result[key] = sorted(self.rename(each), key=lambda cause: (cause.get("field", ""), cause["message"]))
                 continue
+            if key == "message" and value.get("status") == "Failure":
+                result[key] = self._text(re.sub(r"\d+", lambda found: self._number(found[0]), each), key)
+                continue
             if collection and key in ("metadata", "object"):
                 result[key] = self._collection(each)
             elif table and key == "rows":
@@ -95,8 +98,6 @@ class Renaming:
         value = _UID.sub(lambda found: self._name("uid", found[0]), value)
         for pattern, name in self._generated:
             value = pattern.sub(name, value)
-        if key == "message":
-            value = re.sub(r"\d+", lambda found: self._number(found[0]), value)
         return value if len(value) < LONG else f"{value[:40]}… {len(value)} letters"
 
     def _number(self, digits: str) -> str:
@@ -172,8 +173,10 @@ def _shown(path: str, query: Mapping[str, str] | None) -> str:
 
 def comparable(entry: dict[str, Any]) -> dict[str, Any]:
     """What another implementation must have in common: everything but the wording."""
-    answer = entry["answer"]
-    return {**entry, "answer": _worded(answer) if entry["code"] < 400 else _refusal(answer)}
+    if entry["code"] < 400:
+        return {**entry, "answer": _worded(entry["answer"])}
+    # A warning beside a refusal helps nobody, and the real server is alone with it.
+    return {**{key: value for key, value in entry.items() if key != "warnings"}, "answer": _refusal(entry["answer"])}
 
 
 def _worded(answer: Any) -> Any:

@@ -24,7 +24,9 @@ def is_date_time(text: str) -> bool:
 
 
 def is_base64(text: str) -> bool:
-    """Standard base64 with its padding."""
+    """Standard base64 with its padding; to Kubernetes, unlike to the decoder, nothing is not base64."""
+    if not text:
+        return False
     try:
         msgspec.convert(text, bytes)
     except msgspec.ValidationError:
