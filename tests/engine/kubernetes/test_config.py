@@ -9,9 +9,11 @@ import pytest
 
 from quorate.api.secret import Secret
 from quorate.engine.kubernetes import in_cluster, load_connection
-from quorate.engine.kubernetes.credentials import Identity
+from quorate.engine.kubernetes.credentials import FixedCredentials, Identity
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.errors import ConfigError
 from tests.engine.kubernetes.manual_clock import ManualClock
+from tests.support.certificates import Authority
 
 POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
 
@@ -138,3 +140,17 @@ class TestRotation:
         (account / "token").write_text("second")
         clock.advance(61)
         assert await credentials.identity() == Identity(Secret("second"))
+
+    async def test_a_certificate_whose_key_is_not_yet_there_is_waited_for(self, tmp_path: Path) -> None:
+        authority = Authority(tmp_path)
+        pair, second = authority.client("first"), authority.client("second")
+        credentials = FixedCredentials(clock=(clock := ManualClock()), certificate=pair.certificate, key=pair.key)
+        first = await credentials.identity()
+        pair.certificate.write_bytes(second.certificate.read_bytes())
+        clock.advance(61)
+        assert await credentials.identity() is first
+        pair.key.write_bytes(second.key.read_bytes())
+        assert await credentials.identity() is first, "the files are read once a minute"
+        clock.advance(61)
+        rotated = ClientCertificate(second.certificate.read_bytes(), Secret(second.key.read_text()))
+        assert await credentials.identity() == Identity(None, rotated)

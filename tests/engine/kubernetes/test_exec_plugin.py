@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import select
+import signal
 import stat
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,11 @@ from quorate.api.secret import Secret
 from quorate.engine.kubernetes import Connection, load_connection
 from quorate.engine.kubernetes.credentials import Identity
 from quorate.engine.kubernetes.exec_plugin import ExecCommand, ExecCredentials
+from quorate.engine.kubernetes.kubeconfig_file import read_merged
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.errors import ConfigError, StoreUnreachable
 from tests.engine.kubernetes.manual_clock import ManualClock
+from tests.support.certificates import Authority
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -96,12 +102,19 @@ async def test_a_refused_token_is_asked_for_anew_once_for_all(plugin: Plugin) ->
 
 
 async def test_a_client_certificate_can_be_the_credential(plugin: Plugin) -> None:
-    plugin.answers(clientCertificateData="PEM", clientKeyData="KEY")
+    pair = Authority(plugin.directory).client("me")
+    plugin.answers(clientCertificateData=pair.certificate.read_text(), clientKeyData=pair.key.read_text())
     identity = await load(plugin, ManualClock()).credentials.identity()
     assert identity.token is None
-    assert identity.certificate is not None
-    assert identity.certificate.certificate == b"PEM"
-    assert identity.certificate.key.reveal() == "KEY"
+    assert identity.certificate == ClientCertificate(pair.certificate.read_bytes(), Secret(pair.key.read_text()))
+
+
+async def test_a_client_certificate_with_the_key_of_another_is_not(plugin: Plugin) -> None:
+    authority = Authority(plugin.directory)
+    pair, other = authority.client("me"), authority.client("other")
+    plugin.answers(clientCertificateData=pair.certificate.read_text(), clientKeyData=other.key.read_text())
+    with pytest.raises(ConfigError, match="cannot be used together"):
+        await load(plugin, ManualClock()).credentials.identity()
 
 
 async def test_the_plugin_gets_its_arguments_variables_and_the_cluster_if_it_asks(plugin: Plugin) -> None:
@@ -178,6 +191,39 @@ async def test_a_failing_plugin_says_why_and_is_tried_again(plugin: Plugin) -> N
     assert await credentials.identity() == Identity(Secret("t"))
 
 
+async def test_once_it_has_worked_a_broken_plugin_is_a_problem_that_passes(plugin: Plugin) -> None:
+    credentials = load(plugin, ManualClock()).credentials
+    plugin.answers(token="first")
+    first = await credentials.identity()
+    plugin.answer.write_text("nonsense, for once")
+    with pytest.raises(StoreUnreachable, match="no ExecCredential") as caught:
+        await credentials.renew(first)
+    assert isinstance(caught.value.__cause__, ConfigError)
+    plugin.script.chmod(0)
+    plugin.script.unlink()
+    with pytest.raises(StoreUnreachable, match="cannot be run"):
+        await credentials.renew(first)
+    plugin.does("cat answer")
+    plugin.answers(token="second")
+    assert await credentials.renew(first) == Identity(Secret("second"))
+
+
+def test_no_secret_of_a_command_shows_in_its_representation(plugin: Plugin) -> None:
+    exec_fields = {
+        "args": ["--password=hunter2"],
+        "env": [{"name": "PASSWORD", "value": "hunter2"}],
+        "provideClusterInfo": True,
+    }
+    cluster = {"proxy-url": "http://me:hunter2@proxy", "extensions": [{"name": "x", "extension": "hunter2"}]}
+    connection = load(plugin, ManualClock(), cluster, **exec_fields)
+    assert "hunter2" not in repr(connection)
+    assert "hunter2" not in repr(vars(connection.credentials))
+    merged = read_merged([plugin.directory / "config"])
+    assert "hunter2" not in repr(merged)
+    for value in (merged.clusters["x"].value, merged.users["x"].value):
+        assert "hunter2" not in str(value.__rich_repr__())
+
+
 def command(plugin: Plugin) -> ExecCommand:
     return ExecCommand(
         origin="test",
@@ -190,13 +236,56 @@ def command(plugin: Plugin) -> ExecCommand:
     )
 
 
+def ends(plugin: Plugin, *, within: float) -> bool:
+    """Whether what the plugin started has ended, or does so in time."""
+    try:
+        process = os.pidfd_open(int((plugin.directory / "child").read_text()))
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([process], [], [], within)[0])
+    finally:
+        os.close(process)
+
+
 async def test_a_hanging_plugin_is_ended_together_with_what_it_started(plugin: Plugin) -> None:
     plugin.does("sleep 1000 & echo $! >child; wait")
     credentials = ExecCredentials(command(plugin), clock=ManualClock(), timeout=0.2)
     with pytest.raises(StoreUnreachable, match=r"did not finish within 0\.2 s"):
         await credentials.identity()
-    child = Path("/proc") / (plugin.directory / "child").read_text().strip() / "stat"
-    assert not child.exists() or child.read_text().split()[2] == "Z"
+    assert ends(plugin, within=10)
+
+
+async def test_what_a_plugin_leaves_behind_on_its_output_is_ended_in_time(plugin: Plugin) -> None:
+    plugin.does("sleep 1000 & echo $! >child; cat answer")
+    plugin.answers(token="t")
+    credentials = ExecCredentials(command(plugin), clock=ManualClock(), timeout=0.2)
+    with pytest.raises(StoreUnreachable, match=r"did not finish within 0\.2 s"):
+        await credentials.identity()
+    assert ends(plugin, within=10)
+
+
+async def test_what_has_left_the_plugins_session_cannot_hold_us_up_either(plugin: Plugin) -> None:
+    plugin.does("setsid sleep 1000 & echo $! >child; cat answer")
+    plugin.answers(token="t")
+    credentials = ExecCredentials(command(plugin), clock=ManualClock(), timeout=0.2)
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(StoreUnreachable, match=r"did not finish within 0\.2 s"):
+                await credentials.identity()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int((plugin.directory / "child").read_text()), signal.SIGKILL)
+
+
+async def test_what_a_plugin_leaves_behind_on_purpose_is_left_alone(plugin: Plugin) -> None:
+    plugin.does("sleep 1000 >/dev/null 2>&1 & echo $! >child; cat answer")
+    plugin.answers(token="t")
+    try:
+        assert await ExecCredentials(command(plugin), clock=ManualClock()).identity() == Identity(Secret("t"))
+        assert not ends(plugin, within=0)
+    finally:
+        os.kill(int((plugin.directory / "child").read_text()), signal.SIGKILL)
 
 
 async def test_a_request_that_gives_up_does_not_cut_the_plugin_short(plugin: Plugin) -> None:

@@ -12,7 +12,8 @@ import yaml
 
 from quorate.api.secret import Secret
 from quorate.engine.kubernetes import Connection, load_connection
-from quorate.engine.kubernetes.credentials import ClientCertificate, Identity
+from quorate.engine.kubernetes.credentials import Identity
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.errors import ConfigError
 from tests.engine.kubernetes.manual_clock import ManualClock
 

@@ -13,17 +13,10 @@ from typing import Protocol
 
 from quorate.api.secret import Secret
 from quorate.engine.clock import Clock
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.errors import ConfigError
 
 REREAD_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
-    """A certificate (chain) and its private key, both PEM."""
-
-    certificate: bytes
-    key: Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +73,10 @@ class FixedCredentials:
         except ConfigError:
             # A file that is just being replaced: what we have is still the best we know.
             return
-        if fresh != self._identity:
+        if fresh == self._identity:
+            return
+        # A certificate and its key are two files, replaced one after the other; we may have come in between.
+        if fresh.certificate is None or fresh.certificate.fits():
             self._identity = fresh
 
     def _read(self) -> Identity:

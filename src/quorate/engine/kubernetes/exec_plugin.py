@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +23,8 @@ from quorate.api import codec
 from quorate.api.secret import Secret
 from quorate.api.struct import Struct
 from quorate.engine.clock import Clock
-from quorate.engine.kubernetes.credentials import ClientCertificate, Identity
+from quorate.engine.kubernetes.credentials import Identity
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.errors import ConfigError, StoreUnreachable
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -45,19 +46,19 @@ class _ExecCredential(Struct):
 
 @dataclass(frozen=True, slots=True)
 class ExecCommand:
-    """What to run, as a kubeconfig's ``user.exec`` says."""
+    """What to run, as a kubeconfig's ``user.exec`` says. Not shown is what may hold a password."""
 
     #: File, context and user, for error messages.
     origin: str
     api_version: str
     command: str
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
     install_hint: str
     #: Whether a person is at the terminal to answer the plugin's questions.
     interactive: bool
     #: ``spec.cluster`` of the request, if the plugin asks for it.
-    cluster: Mapping[str, Any] | None = None
+    cluster: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def request(self) -> bytes:
         """KUBERNETES_EXEC_INFO: what the plugin is told."""
@@ -68,7 +69,11 @@ class ExecCommand:
 
 
 class ExecCredentials:
-    """The identity that an exec plugin gives."""
+    """The identity that an exec plugin gives.
+
+    A plugin that cannot be used is a ConfigError as long as it has never worked. Once it has, the same problem is
+    taken for one that passes: StoreUnreachable, which is tried again and does not end the process.
+    """
 
     def __init__(self, command: ExecCommand, *, clock: Clock, timeout: float = RUN_TIMEOUT) -> None:
         self._command = command
@@ -93,7 +98,12 @@ class ExecCredentials:
         if self._run is None:
             self._run = asyncio.create_task(self._run_plugin())
             self._run.add_done_callback(self._finished)
-        return await asyncio.shield(self._run)
+        try:
+            return await asyncio.shield(self._run)
+        except ConfigError as error:
+            if self._identity is None:
+                raise
+            raise StoreUnreachable(str(error)) from error
 
     def _finished(self, run: asyncio.Task[Identity]) -> None:
         self._run = None
@@ -120,6 +130,8 @@ class ExecCredentials:
         certificate = None
         if status.client_certificate_data is not None and status.client_key_data is not None:
             certificate = ClientCertificate(status.client_certificate_data.encode(), status.client_key_data)
+            if not certificate.fits():
+                raise self._broken("gave a client certificate and a key that cannot be used together")
         self._identity = Identity(status.token, certificate)
         self._expires = status.expiration_timestamp
         return self._identity
@@ -127,7 +139,8 @@ class ExecCredentials:
     async def _output(self) -> bytes:
         command = self._command
         try:
-            process = await asyncio.create_subprocess_exec(
+            process, listener = await asyncio.get_running_loop().subprocess_exec(
+                _Listener,
                 command.command,
                 *command.arguments,
                 env={**command.environment, "KUBERNETES_EXEC_INFO": command.request().decode()},
@@ -135,7 +148,7 @@ class ExecCredentials:
                 stdout=asyncio.subprocess.PIPE,
                 # A person must see the plugin's questions; otherwise what it says belongs into our error.
                 stderr=None if command.interactive else asyncio.subprocess.PIPE,
-                # Its own group, so that a plugin that hangs is ended together with what it started.
+                # Its own group, so that a plugin that does not finish is ended together with what it started.
                 start_new_session=not command.interactive,
             )
         except OSError as error:
@@ -143,31 +156,53 @@ class ExecCredentials:
             raise self._broken(f"cannot be run: {error.strerror}{hint}") from error
         try:
             async with asyncio.timeout(self._timeout):
-                output, complaint = await process.communicate()
+                await listener.ended.wait()
         except TimeoutError as error:
             raise StoreUnreachable(f"{self._name()} did not finish within {self._timeout:g} s") from error
         finally:
-            await self._end(process)
-        if process.returncode != 0:
-            said = (complaint or b"").decode(errors="replace").strip()[-500:]
-            raise StoreUnreachable(f"{self._name()} exited with {process.returncode}{': ' + said if said else ''}")
-        return output
+            await self._end(process, listener)
+        if (code := process.get_returncode()) != 0:
+            said = listener.complaint.decode(errors="replace").strip()[-500:]
+            raise StoreUnreachable(f"{self._name()} exited with {code}{': ' + said if said else ''}")
+        return bytes(listener.output)
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
-        if process.returncode is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            if self._command.interactive:
-                process.kill()
-            else:
-                os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+    async def _end(self, process: asyncio.SubprocessTransport, listener: _Listener) -> None:
+        if not listener.ended.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                if self._command.interactive:
+                    process.kill()
+                else:
+                    # Also when the plugin itself is gone: something that it started holds its output open.
+                    os.killpg(process.get_pid(), signal.SIGKILL)
+            await listener.exited.wait()
+        # Lets go of the pipes, whoever still holds their other ends.
+        process.close()
+        await listener.ended.wait()
 
     def _name(self) -> str:
         return f"{self._command.origin}: exec plugin {self._command.command!r}"
 
     def _broken(self, problem: str) -> ConfigError:
         return ConfigError(f"{self._name()} {problem}")
+
+
+class _Listener(asyncio.SubprocessProtocol):
+    """What a process says. It has ended when it has exited and nobody can say anything more in its place."""
+
+    def __init__(self) -> None:
+        self.output = bytearray()
+        self.complaint = bytearray()
+        self.exited = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        (self.output if fd == 1 else self.complaint).extend(data)
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
 
 
 def cluster_information(

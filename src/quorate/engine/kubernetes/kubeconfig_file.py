@@ -20,7 +20,17 @@ from quorate.errors import ConfigError
 T = TypeVar("T")
 
 
-class _Kebab(msgspec.Struct, frozen=True, rename="kebab"):
+class _Unshown(msgspec.Struct, frozen=True):
+    """Shows no values: passwords may be in variables, arguments, URLs, and whatever other programs keep here."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(***)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []
+
+
+class _Kebab(_Unshown, frozen=True, rename="kebab"):
     """Most names in a kubeconfig are kebab-case; those that are not say so."""
 
 
@@ -50,7 +60,7 @@ class Variable(_Kebab, frozen=True):
     value: str
 
 
-class Exec(msgspec.Struct, frozen=True, rename="camel"):
+class Exec(_Unshown, frozen=True, rename="camel"):
     """A command that prints credentials."""
 
     command: str

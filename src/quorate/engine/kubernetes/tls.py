@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import os
 import ssl
+from dataclasses import dataclass
 
-from quorate.engine.kubernetes.credentials import ClientCertificate
+from quorate.api.secret import Secret
 from quorate.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate (chain) and its private key, both PEM."""
+
+    certificate: bytes
+    key: Secret
+
+    def fits(self) -> bool:
+        """Whether the two belong together."""
+        try:
+            _present(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), self, "")
+        except ConfigError:
+            return False
+        return True
 
 
 def tls_context(
