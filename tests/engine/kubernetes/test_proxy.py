@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from base64 import b64encode
 
-from quorate.engine.kubernetes.proxy import proxy_for
+import pytest
+from yarl import URL
+
+from quorate.engine.kubernetes.proxy import proxy_for, without_password
 from quorate.errors import ConfigError
 
 PROXY = {"HTTPS_PROXY": "http://proxy:3128"}
@@ -59,7 +62,30 @@ def test_no_proxy_lists_what_is_reached_directly(server: str, no_proxy: str, dir
     assert (proxy_for(server, {**PROXY, "NO_PROXY": no_proxy}) is None) is direct
 
 
-def test_a_proxy_that_cannot_be_used_is_refused_without_its_password() -> None:
-    with pytest.raises(ConfigError, match=r"HTTPS_PROXY.*'socks5'") as caught:
-        proxy_for("https://api.test", {"HTTPS_PROXY": "socks5://me:hunter2@proxy"})
+@pytest.mark.parametrize(
+    ("proxy", "problem"),
+    [
+        ("socks5://me:hunter2@proxy", "'socks5'"),
+        ("http://me:hunter2@proxy:port", "not a URL"),
+        ("http://me:hunter2@[proxy", "not a URL"),
+        ("http:///hunter2", "no host"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(proxy: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=f"HTTPS_PROXY.*{problem}") as caught:
+        proxy_for("https://api.test", {"HTTPS_PROXY": proxy})
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "shown", "credentials"),
+    [
+        ("http://proxy:3128", "http://proxy:3128", None),
+        ("http://me:hunter2@proxy:3128", "http://proxy:3128", b"me:hunter2"),
+        ("http://me@proxy", "http://proxy", b"me:"),
+        ("https://m%40e:p%C3%A4ss%3A@proxy/", "https://proxy/", "m@e:päss:".encode()),
+    ],
+)
+def test_the_password_of_a_proxy_goes_into_a_header(proxy: str, shown: str, credentials: bytes | None) -> None:
+    header = {"Proxy-Authorization": f"Basic {b64encode(credentials).decode()}"} if credentials else {}
+    assert without_password(proxy) == (URL(shown), header)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 from quorate.api.secret import Secret
 from quorate.engine.kubernetes.connection import Connection
-from quorate.engine.kubernetes.credentials import ClientCertificate, FixedCredentials, Identity
+from quorate.engine.kubernetes.credentials import FixedCredentials, Identity
+from quorate.engine.kubernetes.tls import ClientCertificate
 from quorate.engine.kubernetes.transport import Limits, Transport
 from quorate.errors import (
     ConfigError,
@@ -153,6 +155,12 @@ class TestTooManyRequests:
         async with rig(status(503, "ServiceUnavailable", Retry_After="1"), answer(200, b"ok"), limits=Limits()) as it:
             assert await it.transport.read("/x") == b"ok"
 
+    async def test_a_write_is_not_repeated_because_a_gateway_may_have_passed_it_on(self) -> None:
+        async with rig(status(503, "ServiceUnavailable", Retry_After="1"), answer(200), limits=Limits()) as it:
+            with pytest.raises(ServiceUnavailable):
+                await it.transport.write("POST", "/x", b"{}")
+            assert len(it.server.requests) == 1
+
     @pytest.mark.parametrize(("code", "error"), [(429, TooManyRequests), (503, ServiceUnavailable)])
     async def test_without_retry_after_it_is_the_callers_business(self, code: int, error: type[QuorateError]) -> None:
         async with rig(status(code, "")) as it:
@@ -221,6 +229,14 @@ class TestBrokenConnections:
             with pytest.raises(ServiceUnavailable):
                 await it.transport.read("/x")
 
+    async def test_a_write_that_a_gateway_lost_is_not_repeated_even_if_the_gateway_says_when(self) -> None:
+        async with rig(answer(502, b"Bad Gateway", Retry_After="1"), answer(200), limits=Limits()) as it:
+            with pytest.raises(OutcomeUnknown):
+                await it.transport.write("POST", "/x", b"{}")
+            assert [request.method for request in it.server.requests] == ["POST"]
+            it.server.script.insert(0, answer(502, b"Bad Gateway", Retry_After="1"))
+            assert await it.transport.read("/x") == b"{}"
+
     async def test_a_write_that_waits_for_its_turn_until_the_deadline_was_not_sent(self) -> None:
         async with rig(hang, limits=Limits(in_flight=1, write_timeout=0.2)) as it:
             first = asyncio.create_task(it.transport.read("/hangs"))
@@ -274,6 +290,35 @@ class TestBrokenConnections:
                 with pytest.raises(StoreUnreachable):
                     await transport.write("POST", "/x", b"{}")
                 await transport.close()
+
+
+class TestProxies:
+    @pytest.mark.parametrize("server", ["https://api.test:6443", "http://api.test"])
+    async def test_the_proxy_is_told_who_we_are_and_the_server_only_if_the_proxy_reads_everything(
+        self, server: str
+    ) -> None:
+        async with scripted(answer(407)) as proxy:
+            with pytest.raises(QuorateError):
+                await self.read(server, proxy)
+            asked = proxy.requests[0]
+            assert asked.headers["proxy-authorization"] == "Basic bWU6aHVudGVyMg=="
+            assert ("authorization" in asked.headers) == (asked.method == "GET")
+
+    async def test_a_proxy_that_refuses_us_is_reported_without_its_password(self) -> None:
+        async with scripted(answer(407)) as proxy:
+            with pytest.raises(StoreUnreachable, match="the proxy answered 407") as caught:
+                await self.read("https://api.test:6443", proxy)
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+        assert "Basic" not in repr(caught.value.__cause__)
+
+    async def read(self, server: str, proxy: ScriptedServer) -> None:
+        address = proxy.url.replace("http://", "http://me:hunter2@")
+        connection = Connection(server=server, credentials=Renewable(0), origin="test", proxy=address)
+        transport = Transport(connection, clock=ManualClock(), limits=Limits())
+        try:
+            await transport.read("/x")
+        finally:
+            await transport.close()
 
 
 class TestLoad:

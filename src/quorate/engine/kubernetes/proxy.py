@@ -6,9 +6,13 @@ Written out here because the common Python helpers do not know CIDR blocks in NO
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
+
+from aiohttp import hdrs
+from yarl import URL
 
 from quorate.errors import ConfigError
 
@@ -25,10 +29,28 @@ def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
 
 def checked_proxy(proxy: str, origin: str) -> str:
     """The proxy's URL, if it is one that we can use."""
-    if urlsplit(proxy).scheme not in ("http", "https"):
-        # Not the URL itself: it may hold a password.
-        raise ConfigError(f"{origin}: only http and https proxies are supported, not {urlsplit(proxy).scheme!r}")
+    # No error shows the URL itself: it may hold a password.
+    try:
+        url = URL(proxy)
+    except ValueError:
+        raise ConfigError(f"{origin}: is not a URL") from None
+    if url.scheme not in ("http", "https"):
+        raise ConfigError(f"{origin}: only http and https proxies are supported, not {url.scheme!r}")
+    if not url.host:
+        raise ConfigError(f"{origin}: the URL names no host")
     return proxy
+
+
+def without_password(proxy: str) -> tuple[URL, dict[str, str]]:
+    """The proxy's URL as it may be shown, and the header that says who we are to it.
+
+    Left in the URL, a password would be in every error that names the URL.
+    """
+    url = URL(proxy)
+    if url.raw_user is None and url.raw_password is None:
+        return url, {}
+    credentials = base64.b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode()
+    return url.with_user(None), {hdrs.PROXY_AUTHORIZATION: f"Basic {credentials}"}
 
 
 def _bypasses(host: str, port: int | None, no_proxy: str) -> bool:

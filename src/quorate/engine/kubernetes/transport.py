@@ -5,8 +5,10 @@
 - A deadline covers a whole request: waiting for a slot, for credentials, for Retry-After, and for the answer. The
   leader's fencing rests on it: no write can leave this process, or still be under way, longer than
   ``write_timeout`` after it was asked for.
-- A write is never sent twice unless the server has said that it did not act on it (401, 429). If the connection
-  breaks after it was sent, the truth is OutcomeUnknown.
+- A write is sent again only when the server has said that it did not act on it: after 401 once, if there are other
+  credentials, and after 429 with Retry-After. 502 and 503 may come from a gateway that lost the server in the middle
+  of a write, so only reads are sent again after them, and only if they say when (Retry-After). If the connection
+  breaks after a write was sent, or a gateway answers it with 502, the truth is OutcomeUnknown.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from quorate.engine.clock import Clock
 from quorate.engine.kubernetes.answers import refusal
 from quorate.engine.kubernetes.connection import Connection
 from quorate.engine.kubernetes.credentials import Identity
+from quorate.engine.kubernetes.proxy import without_password
 from quorate.engine.kubernetes.tls import tls_context
 from quorate.errors import OutcomeUnknown, ServiceUnavailable, StoreUnreachable, TooManyRequests, Unauthorized
 
@@ -48,7 +51,7 @@ class Limits:
     connect_timeout: float = 3.0
     #: A watch that says nothing for so long, not even a bookmark (one comes every minute), is dead.
     watch_silence: float = 90.0
-    #: How often a read is tried again after a broken connection, and anything after 429.
+    #: How often a read is tried again after a broken connection, and a request after an answer that means "not now".
     retries: int = 3
     #: First pause before a read is tried again; doubles.
     retry_pause: float = 0.05
@@ -91,6 +94,11 @@ class Transport:
         self._limits = limits
         self._observe = observe
         self._host = URL(connection.server).authority
+        proxy, proxy_authorization = without_password(connection.proxy) if connection.proxy else (None, {})
+        # Inside TLS a proxy sees only what it is asked to connect to; without TLS, the requests themselves.
+        tunnels = connection.server.startswith("https:")
+        self._proxy_headers = proxy_authorization if tunnels else {}
+        self._plain_headers = {} if tunnels else proxy_authorization
         self._slots = asyncio.Semaphore(limits.in_flight)
         # What the current identity is sent as; rebuilt only when the identity changes.
         self._identity: Identity | None = None
@@ -106,7 +114,7 @@ class Transport:
             # Compression saves bytes that a cluster's network has, and costs CPU that the API server lacks.
             headers={hdrs.ACCEPT: "application/json", hdrs.ACCEPT_ENCODING: "identity", hdrs.USER_AGENT: user_agent},
             auto_decompress=False,
-            proxy=connection.proxy,
+            proxy=proxy,
             timeout=self._timeout,
         )
 
@@ -199,14 +207,15 @@ class Transport:
                 renewed = True
                 if await self._connection.credentials.renew(identity) is not identity:
                     continue
-            # Both say that nothing was done; the second one when a server is just starting.
-            if isinstance(error, TooManyRequests | ServiceUnavailable) and error.retry_after is not None and patience:
+            writes = exchange.body is not None
+            if response.status == 502 and writes:
+                raise _Broken(f"a gateway in between answered 502: {error}")
+            not_now = isinstance(error, TooManyRequests) or (isinstance(error, ServiceUnavailable) and not writes)
+            if not_now and error.retry_after is not None and patience:
                 patience -= 1
                 if self._clock.monotonic() + error.retry_after < exchange.deadline:
                     await self._clock.sleep(error.retry_after)
                     continue
-            if response.status == 502 and exchange.body is not None:
-                raise _Broken(f"a gateway in between answered 502: {error}")
             raise error
 
     async def _send(self, exchange: _Exchange, identity: Identity) -> aiohttp.ClientResponse:
@@ -224,6 +233,7 @@ class Transport:
                 URL(self._connection.server + exchange.target, encoded=True),
                 data=exchange.body,
                 headers=headers,
+                proxy_headers=self._proxy_headers,
                 ssl=self._tls,
                 server_hostname=self._connection.tls_server_name,
                 allow_redirects=False,
@@ -232,9 +242,13 @@ class Transport:
             )
             code = str(response.status)
             return response
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             exchange.sent = False
             raise self._unreachable(_why(error)) from error
+        except aiohttp.ClientHttpProxyError as error:
+            exchange.sent = False
+            # Not with the error as its cause: that one carries the request's headers, and so the proxy's password.
+            raise self._unreachable(f"the proxy answered {error.status} {error.message}") from None
         finally:
             if self._observe is not None:
                 self._observe(exchange.method, self._host, code, self._clock.monotonic() - started)
@@ -248,7 +262,8 @@ class Transport:
                 ca=connection.ca, verify=connection.verify, certificate=identity.certificate, origin=connection.origin
             )
         token = identity.token
-        self._authorization = {hdrs.AUTHORIZATION: f"Bearer {token.reveal()}"} if token is not None else {}
+        bearer = {hdrs.AUTHORIZATION: f"Bearer {token.reveal()}"} if token is not None else {}
+        self._authorization = self._plain_headers | bearer
         self._identity = identity
 
     def _unknown(self, problem: str) -> OutcomeUnknown:
