@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from quorate.engine.kubernetes.transport import DEFAULT_LIMITS, Limits, Observer
 from quorate.engine.kubernetes.watching import OnUndecodable, typed_event, undecodable
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import MergePatch, ObjectList, WatchEvent
-from quorate.errors import Expired, UndecodableObject
+from quorate.errors import Expired, InternalError, OutcomeUnknown, QuorateError, UndecodableObject
 
 R = TypeVar("R", bound=Resource)
 
@@ -35,13 +36,14 @@ _log = structlog.get_logger(__name__)
 
 
 class _ListMeta(Struct):
-    resource_version: str = ""
+    resource_version: str
     #: ``continue`` on the wire, which is a word of Python.
     continue_: str = msgspec.field(default="", name="continue")
 
 
 class _Page(Struct):
-    metadata: _ListMeta = _ListMeta()
+    #: Must be there: a stranger's answer would otherwise be an empty list, and everything gone.
+    metadata: _ListMeta
     items: list[msgspec.Raw] | None = None
 
 
@@ -77,7 +79,9 @@ class KubernetesStore:
         self._on_undecodable = on_undecodable
 
     async def get(self, cls: type[R], name: str, namespace: str = "") -> R:
-        return _typed(cls, await self._transport.read(single(cls.KIND, name, namespace)))
+        answer = await self._transport.read(single(cls.KIND, name, namespace))
+        with _understood_or(InternalError):
+            return _typed(cls, answer)
 
     async def list(
         self, cls: type[R], *, namespace: str = "", labels: Selector = EVERYTHING, fields: Selector = EVERYTHING
@@ -110,7 +114,9 @@ class KubernetesStore:
 
     async def create(self, obj: R, *, dry_run: bool = False) -> R:
         target = birthplace(obj.KIND, obj.name, obj.namespace) + _dry(dry_run)
-        return _typed(type(obj), await self._transport.write("POST", target, codec.encode(codec.to_dict(obj))))
+        answer = await self._transport.write("POST", target, codec.encode(codec.to_dict(obj)))
+        with _understood_or(OutcomeUnknown):
+            return _typed(type(obj), answer)
 
     async def patch(
         self,
@@ -156,10 +162,11 @@ class KubernetesStore:
             # Not in the query, as elsewhere: a server that finds options in the body does not look there.
             options["dryRun"] = ["All"]
         answer = await self._transport.write("DELETE", single(cls.KIND, name, namespace), codec.encode(options))
-        if is_status(answer):
-            return None
-        # Some kinds of Kubernetes' own come back as they were at their end: gone, unless they are still going.
-        left = _typed(cls, answer)
+        with _understood_or(OutcomeUnknown):
+            if is_status(answer):
+                return None
+            # Some kinds of Kubernetes' own come back as they were at their end: gone, unless they are still going.
+            left = _typed(cls, answer)
         return left if left.deleting else None
 
     async def close(self) -> None:
@@ -168,7 +175,9 @@ class KubernetesStore:
     async def _patch(self, cls: type[R], target: str, patch: dict[str, Any], resource_version: str | None) -> R:
         if resource_version is not None:
             patch["metadata"] = {**patch.get("metadata", {}), "resourceVersion": resource_version}
-        return _typed(cls, await self._transport.write("PATCH", target, codec.encode(patch), MERGE_PATCH))
+        answer = await self._transport.write("PATCH", target, codec.encode(patch), MERGE_PATCH)
+        with _understood_or(OutcomeUnknown):
+            return _typed(cls, answer)
 
     async def _list(self, cls: type[R], namespace: str, labels: Selector, fields: Selector) -> ObjectList[R]:
         """All pages; the server reads every one of them at the resourceVersion of the first."""
@@ -177,12 +186,14 @@ class KubernetesStore:
         items: builtins.list[R] = []
         left_out: builtins.list[UndecodableObject] = []
         while True:
-            page = codec.decode(_Page, await self._transport.read(collection(cls.KIND, namespace) + query(parameters)))
-            for item in page.items or ():
-                try:
-                    items.append(decoder.decode(item))
-                except msgspec.ValidationError as error:
-                    left_out.append(undecodable(cls, item, error))
+            answer = await self._transport.read(collection(cls.KIND, namespace) + query(parameters))
+            with _understood_or(InternalError):
+                page = codec.decode(_Page, answer)
+                for item in page.items or ():
+                    try:
+                        items.append(decoder.decode(item))
+                    except msgspec.ValidationError as error:
+                        left_out.append(undecodable(cls, item, error))
             if not page.metadata.continue_:
                 break
             parameters["continue"] = page.metadata.continue_
@@ -192,6 +203,15 @@ class KubernetesStore:
         items.sort(key=lambda each: (each.metadata.namespace, each.metadata.name))
         keys = tuple((skipped.namespace, skipped.name) for skipped in left_out)
         return ObjectList(tuple(items), page.metadata.resource_version, keys)
+
+
+@contextmanager
+def _understood_or(failure: Callable[[str], QuorateError]) -> Iterator[None]:
+    """For an answer that is not the server's at all, such as the login page of a proxy in between."""
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise failure(f"the answer cannot be an API server's, is there a proxy in between? {error}") from error
 
 
 def _typed(cls: type[R], body: bytes) -> R:
