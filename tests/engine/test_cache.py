@@ -274,6 +274,18 @@ def test_an_object_that_cannot_be_decoded_keeps_its_last_known_state() -> None:
     assert cache.get(Key("", "a")) == widget("a", 10)
 
 
+def test_an_object_that_a_watch_could_not_decode_is_known_at_once_and_only_once() -> None:
+    cache = Cache(Widget)
+    cache.replace(ObjectList((widget("a", 1),), "5"))
+    for version in ("6", "7"):
+        cache.observe(WatchEvent(EventType.BOOKMARK, version, undecodable=("", "a")))
+    assert list(cache.undecodable) == [Key("", "a")]
+    assert (cache.version, cache.list()) == ("7", (widget("a", 1),))
+    cache.observe(WatchEvent(EventType.MODIFIED, "8", widget("a", 8)))
+    cache.observe(WatchEvent(EventType.BOOKMARK, "7", undecodable=("", "a")))
+    assert list(cache.undecodable) == [], "what is older than the cache says nothing"
+
+
 def test_a_history_that_was_set_back_replaces_everything_we_believed() -> None:
     cache = Cache(Widget)
     cache.replace(ObjectList((widget("a", 900), widget("b", 901)), "1000"))

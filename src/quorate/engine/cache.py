@@ -148,6 +148,8 @@ class Cache(Generic[R]):
         if version <= self._version:
             return
         self._version = version
+        if event.undecodable is not None and Key(*event.undecodable) not in self.undecodable:
+            self.undecodable = (*self.undecodable, Key(*event.undecodable))
         obj = event.object
         if obj is None:
             return

@@ -46,6 +46,8 @@ class WatchEvent(Generic[R]):
     type: EventType
     resource_version: str
     object: R | None = None
+    #: In a bookmark: (namespace, name) of an object that was just seen and does not fit its type here.
+    undecodable: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

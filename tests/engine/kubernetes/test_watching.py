@@ -44,7 +44,7 @@ def test_an_error_is_raised_as_what_it_says(code: int, error: type[Exception]) -
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
 def test_an_object_of_a_newer_version_is_reported_and_counts_as_seen(kind: str) -> None:
     found, skipped = event(kind, NEWER)
-    assert found == WatchEvent(EventType.BOOKMARK, "8", None)
+    assert found == WatchEvent(EventType.BOOKMARK, "8", None, undecodable=("", "new"))
     assert [(each.kind, each.namespace, each.name) for each in skipped] == [("Widget", "", "new")]
     assert "$.spec.owner" in skipped[0].problem
 
@@ -54,7 +54,18 @@ def test_its_deletion_asks_for_a_new_list_because_no_event_can_say_it() -> None:
         event("DELETED", NEWER)
 
 
-@pytest.mark.parametrize("line", [b"no json", b"{}", b'{"type": "ADDED"}', b"[]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"no json",
+        b"{}",
+        b'{"type": "ADDED"}',
+        b"[]",
+        b'{"type": "RENAMED", "object": {}}',
+        b'{"type": "ADDED", "object": 3}',
+        b'{"type": "BOOKMARK", "object": []}',
+    ],
+)
 def test_what_is_no_event_is_an_error_of_the_server(line: bytes) -> None:
     with pytest.raises(InternalError, match="no event"):
         typed_event(Widget, line, lambda _: None)

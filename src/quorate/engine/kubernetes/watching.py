@@ -7,7 +7,7 @@ so the envelope is decoded first with the object left as it is, and then the obj
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -25,7 +25,7 @@ OnUndecodable = Callable[[UndecodableObject], None]
 
 
 class _Envelope(Struct):
-    type: str
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
 
 
@@ -44,11 +44,18 @@ _named = codec.decoder(_Named)
 
 
 def typed_event(cls: type[R], line: bytes, on_undecodable: OnUndecodable) -> WatchEvent[R]:
-    """One line as an event; an ERROR is raised as what it says, Expired if history is gone."""
+    """One line as an event; an ERROR is raised as what it says, Expired if history is gone.
+
+    A change that does not fit the type is a bookmark that names the object, so that a cache knows of it at once and
+    nothing is listed again for it; only its deletion asks for a new list (Expired).
+    """
     try:
-        envelope = _envelope.decode(line)
+        return _event(cls, _envelope.decode(line), on_undecodable)
     except msgspec.DecodeError as error:
         raise InternalError(f"the watch sent something that is no event: {error}") from error
+
+
+def _event(cls: type[R], envelope: _Envelope, on_undecodable: OnUndecodable) -> WatchEvent[R]:
     match envelope.type:
         case "ERROR":
             raise refusal(0, bytes(envelope.object))
@@ -63,7 +70,8 @@ def typed_event(cls: type[R], line: bytes, on_undecodable: OnUndecodable) -> Wat
             # The cache cannot be told by a typed event; a new list tells it.
             raise Expired(f"deleted, and unreadable: {skipped}") from error
         # Seen, though not understood: progress counts, and the cache keeps what it knew.
-        return WatchEvent(EventType.BOOKMARK, _named.decode(envelope.object).metadata.resource_version)
+        version = _named.decode(envelope.object).metadata.resource_version
+        return WatchEvent(EventType.BOOKMARK, version, undecodable=(skipped.namespace, skipped.name))
     return WatchEvent(EventType(envelope.type), found.metadata.resource_version, found)
 
 
