@@ -10,7 +10,7 @@ import pytest
 from quorate.api.core import Lease, Namespace, Node
 from quorate.api.kind import Kind
 from quorate.api.meta import ObjectMeta
-from quorate.engine.embedded import EmbeddedStore, FieldValidation
+from quorate.engine.embedded import EmbeddedStore, FieldValidation, parse_version
 from quorate.engine.selectors import parse_fields, parse_labels
 from quorate.engine.store import Store
 from quorate.errors import (
@@ -147,6 +147,24 @@ class TestRaw:
         with pytest.raises(BadRequest, match='duplicate field "a"'):
             await store.create_raw(WIDGET, widget("s"), field_validation=strict, problems=('duplicate field "a"',))
 
+    @pytest.mark.parametrize(
+        "body",
+        [
+            widget("\ud800"),
+            widget(metadata={"labels": {"a": "\udfff"}}),
+            widget(metadata={"annotations": {"a": "\udfff"}}),
+            widget(spec={"owner": "me", "motto": "\ud800"}),
+        ],
+    )
+    async def test_text_that_is_not_unicode_is_refused(self, store: EmbeddedStore, body: dict[str, Any]) -> None:
+        with pytest.raises(BadRequest, match="not Unicode"):
+            await store.create_raw(WIDGET, body)
+
+    async def test_text_that_is_not_unicode_is_refused_in_an_update(self, store: EmbeddedStore) -> None:
+        await store.create_raw(WIDGET, widget())
+        with pytest.raises(Invalid, match="not Unicode"):
+            await store.patch(Widget, "w", patch={"spec": {"motto": "\ud800"}})
+
     async def test_a_change_must_not_make_another_object(self, store: EmbeddedStore) -> None:
         await store.create_raw(WIDGET, widget())
         with pytest.raises(BadRequest, match="does not match the name on the URL"):
@@ -160,6 +178,16 @@ class TestRaw:
                 await store.create_raw(kind, {})
         with pytest.raises(NotFound, match="could not find the requested resource"):
             await store.update_raw(WIDGET, "w", lambda current: current, subresource="scale")
+
+    async def test_what_is_nested_too_deeply_is_refused(self) -> None:
+        store = await open_store(kinds=(Node.KIND,))
+        deep: Any = 1
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(BadRequest, match="nested too deeply"):
+            await store.create_raw(
+                Node.KIND, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"deep": deep}}
+            )
 
     async def test_kubernetes_own_kinds_have_no_generation_and_may_be_overwritten_blindly(self) -> None:
         store = await open_store(kinds=(Node.KIND, Lease.KIND, NAMESPACE))
@@ -253,6 +281,17 @@ class TestNamespaces:
     async def test_deletion_of_an_empty_one_is_immediate(self, store: EmbeddedStore) -> None:
         await store.create_raw(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
         assert await store.delete(Namespace, "team") is None
+
+
+@pytest.mark.parametrize(("text", "version"), [("", 0), ("0", 0), ("17", 17), ("18446744073709551615", 2**64 - 1)])
+def test_a_version_is_a_number(text: str, version: int) -> None:
+    assert parse_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "+1", " 1", "1_0", "²", "1" * 5000])
+def test_anything_else_is_no_version(text: str) -> None:
+    with pytest.raises(BadRequest, match="invalid resource version"):
+        parse_version(text)
 
 
 async def test_a_closed_store_takes_no_writes() -> None:

@@ -14,6 +14,7 @@ exactly as it is: everything is read through a connection that cannot write befo
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import zlib
@@ -98,27 +99,31 @@ class Database:
             self._reader = self._writer = _connect(":memory:")
             self._writer.executescript(_SCHEMA)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(path)
         try:
-            if not path.exists():
-                _create(path)
-            self._reader = _connect(_uri(path, "ro"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path)
             try:
-                self._inspect()
+                self._reader = self._open_reader(path)
             except BaseException:
-                self._reader.close()
+                self._lock.release()
                 raise
-        except sqlite3.Error as error:
-            self._lock.release()
+        except (OSError, ValueError, sqlite3.Error) as error:
             raise self._failure(error, "opened") from error
-        except BaseException:
-            self._lock.release()
-            raise
 
-    def _inspect(self) -> None:
-        (application,) = self._reader.execute("PRAGMA application_id").fetchone()
-        (version,) = self._reader.execute("PRAGMA user_version").fetchone()
+    def _open_reader(self, path: Path) -> sqlite3.Connection:
+        if not path.exists():
+            _create(path)
+        reader = _connect(_uri(path, "ro"))
+        try:
+            self._inspect(reader)
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    def _inspect(self, reader: sqlite3.Connection) -> None:
+        (application,) = reader.execute("PRAGMA application_id").fetchone()
+        (version,) = reader.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION_ID:
             raise StorageFailure(f"{self.name} is an SQLite database, but not one of Quorate's; it was left as it is")
         if version > FORMAT:
@@ -126,7 +131,7 @@ class Database:
                 f"{self.name} was written by a newer Quorate (format {version}, this one reads up to {FORMAT}):"
                 " use that one, or another directory"
             )
-        (verdict,) = self._reader.execute("PRAGMA quick_check(1)").fetchone()
+        (verdict,) = reader.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise self.damage(verdict)
 
@@ -134,32 +139,40 @@ class Database:
         """The whole log, oldest first, every row checked."""
         try:
             for row in map(Row._make, self._reader.execute("SELECT * FROM log ORDER BY version")):
-                if not row.intact:
-                    raise self.damage(
-                        f"version {row.version} ({row.kind} {row.namespace}/{row.name}) is not as written"
-                    )
-                yield row
+                yield self._checked(row)
         except sqlite3.Error as error:
             raise self._failure(error, "read") from error
 
     def raw(self, version: int) -> bytes | None:
-        """The bytes of one version; None when they were erased."""
+        """The bytes of one version, checked; None when they were erased."""
         try:
-            found = self._reader.execute("SELECT raw FROM log WHERE version = ?", (version,)).fetchone()
+            found = self._reader.execute("SELECT * FROM log WHERE version = ?", (version,)).fetchone()
         except sqlite3.Error as error:
             raise self._failure(error, "read") from error
-        return None if found is None else found[0]
+        return None if found is None else self._checked(Row._make(found)).raw
+
+    def _checked(self, row: Row) -> Row:
+        if not row.intact:
+            raise self.damage(f"version {row.version} ({row.kind} {row.namespace}/{row.name}) is not as written")
+        return row
 
     def notes(self) -> dict[str, str]:
         """What is noted about the file beside its rows."""
-        return dict(self._reader.execute("SELECT key, value FROM meta"))
+        try:
+            return dict(self._reader.execute("SELECT key, value FROM meta"))
+        except sqlite3.Error as error:
+            raise self._failure(error, "read") from error
 
     def start_writing(self) -> None:
         """To be called when everything was read and is good."""
-        if self._path is not None:
+        if self._path is None:
+            return
+        try:
             self._writer = _connect(_uri(self._path, "rw"))
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
+        except sqlite3.Error as error:
+            raise self._failure(error, "opened to be written") from error
 
     def append(self, rows: Sequence[Row]) -> None:
         """Commit these rows, all or none.
@@ -197,10 +210,9 @@ class Database:
             chosen = msgspec.json.encode(versions).decode()
             writer.execute("DELETE FROM log WHERE version IN (SELECT value FROM json_each(?))", (chosen,))
 
-    def rewrite(self, rows: Sequence[Row], notes: Mapping[str, str]) -> None:
-        """Replace the bytes of rows that are there, and note why."""
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Note something about the file beside its rows."""
         with self._transaction() as writer:
-            writer.executemany("INSERT OR REPLACE INTO log VALUES (?,?,?,?,?,?,?,?)", rows)
             _note(writer, notes)
 
     @contextmanager
@@ -220,22 +232,24 @@ class Database:
 
     def close(self) -> None:
         """Let go of the file."""
-        # The last connection to close takes the write-ahead log with it, if it may write.
-        self._reader.close()
-        if self._writer is not None and self._path is not None:
-            self.checkpoint("TRUNCATE")
-            self._writer.close()
-        if self._lock is not None:
-            self._lock.release()
+        try:
+            # The last connection to close takes the write-ahead log with it, if it may write.
+            self._reader.close()
+            if self._writer is not None and self._path is not None:
+                self.checkpoint("TRUNCATE")
+                self._writer.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def damage(self, what: str) -> StorageDamaged:
         """The error for a file that is not as it was written."""
         return StorageDamaged(f"{self.name} is damaged: {what}; it was left as it is. Restore it from a copy")
 
-    def _failure(self, error: sqlite3.Error, what: str) -> StorageFailure:
-        # Absent when the error came from Python's own layer.
+    def _failure(self, error: Exception, what: str) -> StorageFailure:
+        # Absent when the error came from the system or from Python's own layer.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
+        if code == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
             return StorageFull(
                 f"{self.name} could not be {what}: no space left on the disk;"
                 " what was acknowledged is safe, and writing goes on when there is space"
@@ -261,6 +275,12 @@ def _note(writer: sqlite3.Connection, notes: Mapping[str, str]) -> None:
 
 def _create(path: Path) -> None:
     """A new file appears complete or not at all: it is made under another name."""
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists():
+        raise StorageFailure(
+            f"{path} is missing, but its write-ahead log {wal} is there, and would be replayed into a new one:"
+            " restore the database beside it, or move it away to begin anew"
+        )
     draft = path.with_name(f"{path.name}.new")
     for leftover in (draft, draft.with_name(f"{draft.name}-wal"), draft.with_name(f"{draft.name}-shm")):
         leftover.unlink(missing_ok=True)

@@ -1,8 +1,10 @@
 """From the log to the state, at the start.
 
-Rows of kinds that this process does not serve are left alone. Objects that were stored under an older schema are
-brought into the shape of the present one, so that a default that is new holds for them too; a fingerprint of each
-kind's schema in the file says whether that is needed.
+Rows of kinds that this process does not serve are left alone. Objects that were stored under another schema are
+brought into the shape of the present one, so that a default that is new holds for them too: in memory only, as
+Kubernetes does it. The file changes when the object is next written, and so going back to an older Quorate takes
+fields that only the newer one knows from nothing that nobody touches. A fingerprint of each kind's schema in the
+file says that all its rows have this shape, and need not be looked at.
 """
 
 from __future__ import annotations
@@ -24,29 +26,39 @@ from quorate.errors import StorageFailure
 #: The version of an empty store: 0 means "any" to those who watch.
 _FIRST_VERSION = 1
 
+#: In place of a fingerprint: rows of this kind may have the shape of one schema or another.
+_MIXED = "mixed"
+
 
 def load(database: Database, kinds: Iterable[KindRules]) -> State:
     """Read everything, check everything, and make the file ready to be written."""
     rules = {one.kind.qualified_resource: one for one in kinds}
     notes = database.notes()
     state = State((one.kind for one in rules.values()), database.raw)
-    state.version = state.floor = int(notes.get("floor", _FIRST_VERSION))
+    state.version = state.floor = _floor(database, notes)
     latest = _fold(database, state, rules)
     fingerprints = {f"schema {name}": _fingerprint(one.kind) for name, one in rules.items()}
     outdated = {name for name in rules if notes.get(f"schema {name}") != fingerprints[f"schema {name}"]}
-    rewritten = []
     for row in latest:
         collection = state.collections[rules[row.kind].kind]
         if row.kind in outdated:
             stored, row = row, _reshaped(rules[row.kind], row)
             if row is not stored:
-                rewritten.append(row)
+                # From now on the file has rows of both shapes.
+                fingerprints[f"schema {row.kind}"] = _MIXED
         key = (row.namespace, row.name)
         collection.put(key, _decode(database, collection.kind, key, row, outdated=row.kind in outdated))
     database.start_writing()
-    if outdated:
-        database.rewrite(rewritten, fingerprints)
+    if any(notes.get(name) != fingerprint for name, fingerprint in fingerprints.items()):
+        database.note(fingerprints)
     return state
+
+
+def _floor(database: Database, notes: dict[str, str]) -> int:
+    try:
+        return int(notes.get("floor", _FIRST_VERSION))
+    except (TypeError, ValueError) as error:
+        raise database.damage(f"its floor is {notes['floor']!r}, which is no version") from error
 
 
 def _fold(database: Database, state: State, rules: dict[str, KindRules]) -> list[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random as randomness
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,10 +65,12 @@ class RawStore:
         self._random = random
         self._limits = limits
         self._state: State = load(database, self._rules.values())
+        self._state.forget(limits, clock.now().timestamp())
         self._subscribers = Subscribers(self._rules, limits.buffer)
         self._committer = InlineCommitter(database) if inline else ThreadCommitter(database)
         self._queue = WriteQueue(self._state, self._committer, self._committed, inline=inline)
         self._namespaces = next((kind for kind in self._rules if namespaces.is_namespace(kind)), None)
+        self._emptying = ""
         self._bookmarked = clock.monotonic()
         self._closed = False
 
@@ -193,13 +195,16 @@ class RawStore:
             space = self._queue.current(self._namespaces, ("", key[0]))
             namespaces.check_creation(kind, key[1], key[0], space)
         now = self._clock.now()
-        record = semantics.created(
-            rules,
-            {**received.tree, "metadata": meta},
-            version=0 if dry_run else self._queue.next_version,
-            now=now,
-            uid=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
-        )
+        try:
+            record = semantics.created(
+                rules,
+                {**received.tree, "metadata": meta},
+                version=0 if dry_run else self._queue.next_version,
+                now=now,
+                uid=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            )
+        except (UnicodeEncodeError, RecursionError) as error:
+            raise semantics.unwritable(kind, error) from error
         if meta.get("resourceVersion", "0") != "0" and not dry_run:
             raise InternalError("resourceVersion should not be set on objects to be created")
         existing = self._queue.current(kind, key)
@@ -282,6 +287,8 @@ class RawStore:
         except ApiError:
             await self._queue.settle(kind, key)
             raise
+        except (UnicodeEncodeError, RecursionError) as error:
+            raise semantics.unwritable(kind, error, patch=patch) from error
         if record is None:
             await self._queue.settle(kind, key)
             return Written(old, received.warnings)
@@ -384,10 +391,8 @@ class RawStore:
 
     def _add(self, event: EventType, record: Record, before: Record | None) -> Write:
         write = self._queue.add(event, record, before, self._clock.now().timestamp())
-        if event is EventType.DELETED and record.namespace and self._namespaces is not None:
-            space = self._queue.current(self._namespaces, ("", record.namespace))
-            if space is not None and space.typed.deleting and not self._held(space):
-                self._delete(space)
+        if event is EventType.DELETED and record.namespace:
+            self._release_namespace(record.namespace)
         return write
 
     def _delete(self, old: Record) -> Write | None:
@@ -400,19 +405,30 @@ class RawStore:
 
     def _held(self, record: Record) -> bool:
         """Whether an object outlives its deletion: finalizers hold it, or a namespace what is in it."""
-        if semantics.held(record):
-            return True
-        return record.kind is self._namespaces and any(
-            self._queue.current_keys(kind, record.name) for kind in self._rules if kind.namespaced
+        return semantics.held(record) or (
+            record.kind is self._namespaces and next(self._content(record.name), None) is not None
         )
+
+    def _content(self, namespace: str) -> Iterator[Record]:
+        for kind in self._rules:
+            if kind.namespaced:
+                yield from self._queue.current_in(kind, namespace)
 
     def _empty(self, namespace: str) -> None:
         """Delete everything in a namespace."""
-        for kind in self._rules:
-            for key in self._queue.current_keys(kind, namespace) if kind.namespaced else ():
-                record = self._queue.current(kind, key)
-                if record is not None:
-                    self._delete(record)
+        self._emptying = namespace
+        for record in tuple(self._content(namespace)):
+            self._delete(record)
+        self._emptying = ""
+        self._release_namespace(namespace)
+
+    def _release_namespace(self, name: str) -> None:
+        """A namespace whose deletion waits for its content goes with the last of it."""
+        # Not after each of many: every time, the rest would be looked for.
+        if self._namespaces is not None and name != self._emptying:
+            space = self._queue.current(self._namespaces, ("", name))
+            if space is not None and space.typed.deleting and not self._held(space):
+                self._delete(space)
 
     def _committed(self, writes: Sequence[Write]) -> None:
         """Make committed writes visible."""

@@ -104,6 +104,14 @@ class Deleted:
     gone: bool
 
 
+def version_number(text: str) -> int | None:
+    """A resourceVersion as a number; empty text is 0, and None is for text that never was one."""
+    if not text:
+        return 0
+    # Python's own int() is more generous than that, and slow on a million digits.
+    return int(text) if len(text) <= 20 and text.isascii() and text.isdigit() else None
+
+
 def decode(kind: Kind, namespace: str, name: str, version: int, raw: bytes) -> Record:
     """A record from its stored bytes; raises msgspec.DecodeError when they do not fit the kind."""
     return Record(kind, namespace, name, version, raw, decoder(kind.type).decode(raw))

@@ -19,9 +19,9 @@ import msgspec
 
 from quorate.api.kind import Kind
 from quorate.engine.embedded import causes, metadata, names, namespaces
-from quorate.engine.embedded.record import FieldValidation, Record, Tree
+from quorate.engine.embedded.record import FieldValidation, Record, Tree, version_number
 from quorate.engine.embedded.schema import KindSchema, same
-from quorate.errors import BadRequest, Cause, Conflict, InternalError, Invalid, NotFound, TooLarge
+from quorate.errors import ApiError, BadRequest, Cause, Conflict, InternalError, Invalid, NotFound, TooLarge
 
 #: The largest object, in bytes of JSON: what etcd takes by default.
 OBJECT_LIMIT = 1536 * 1024
@@ -189,6 +189,12 @@ def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{kind.qualified_resource} "{name}" not found', group=kind.group, kind=kind.plural, name=name)
 
 
+def unwritable(kind: Kind, error: UnicodeEncodeError | RecursionError, *, patch: bool = False) -> ApiError:
+    """The answer to what a JSON parser accepts and JSON cannot hold."""
+    deep = isinstance(error, RecursionError)
+    return _senseless(kind, "it is nested too deeply" if deep else "it has text that is not Unicode", patch=patch)
+
+
 def stale(kind: Kind, name: str) -> Conflict:
     """The answer to a write that was decided on an old state."""
     reason = "the object has been modified; please apply your changes to the latest version and try again"
@@ -252,10 +258,9 @@ def _check_identity(kind: Kind, old: Record, meta: Tree, *, patch: bool) -> None
     sent = meta.get("resourceVersion", "")
     if sent == str(old.version):
         return
-    try:
-        version = int(sent or "0")
-    except ValueError:
-        raise InternalError(f"metadata.resourceVersion: {sent!r} is not a version of an object") from None
+    version = version_number(sent)
+    if version is None:
+        raise InternalError(f"metadata.resourceVersion: {sent[:40]!r} is not a version of an object")
     if version:
         raise stale(kind, name)
     # Kubernetes lets the core kinds be overwritten blindly, nothing else.

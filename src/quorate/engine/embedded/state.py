@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from quorate.api.kind import Kind
 from quorate.engine.embedded.record import Key, Record, decode
 from quorate.engine.store import EventType
@@ -111,7 +113,11 @@ class Collection:
         raw = self._read_raw(version)
         if raw is None:
             raise Expired(f"too old resource version: {version}")
-        return decode(self.kind, *key, version, raw)
+        try:
+            return decode(self.kind, *key, version, raw)
+        except msgspec.DecodeError as error:
+            # Written by another version of Quorate. Only what is current has to fit this one (see ``loading``).
+            raise Expired(f"too old resource version: {version}") from error
 
 
 class State:

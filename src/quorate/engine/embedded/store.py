@@ -9,7 +9,7 @@ from quorate.api.codec import to_dict
 from quorate.api.meta import Resource
 from quorate.engine import merge
 from quorate.engine.embedded.raw import RawStore
-from quorate.engine.embedded.record import FieldValidation
+from quorate.engine.embedded.record import FieldValidation, version_number
 from quorate.engine.embedded.subscriptions import Subscription
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import MergePatch, ObjectList, WatchEvent
@@ -146,6 +146,8 @@ class Watch(AsyncIterator[WatchEvent[R]]):
 
 def parse_version(text: str) -> int:
     """A resourceVersion as clients send it; empty is 0."""
-    if text and not (text.isascii() and text.isdigit()):
-        raise BadRequest(f"invalid resource version: resourceVersion: Invalid value: {text!r}: a number was expected")
-    return int(text or "0")
+    version = version_number(text)
+    if version is None:
+        shown = f"{text[:40]}…" if len(text) > 40 else text
+        raise BadRequest(f"invalid resource version: resourceVersion: Invalid value: {shown!r}: a number was expected")
+    return version

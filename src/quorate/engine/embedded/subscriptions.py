@@ -19,7 +19,7 @@ from quorate.engine.embedded.record import Change, Record, at_version
 from quorate.engine.embedded.selection import Selection
 from quorate.engine.embedded.state import Collection, Entry
 from quorate.engine.store import EventType
-from quorate.errors import Expired
+from quorate.errors import Expired, QuorateError
 
 #: A change, and the object as it was before (None when there was none).
 Published = tuple[Change, Record | None]
@@ -35,7 +35,7 @@ class Subscription(AsyncIterator[Change]):
         self._backlog: Iterator[Change] = iter(())
         self._buffer: deque[Change] = deque()
         self._waiting: asyncio.Future[None] | None = None
-        self._failure: Expired | None = None
+        self._failure: QuorateError | None = None
         self._closed = False
         #: The version up to which the reader has been told everything.
         self.reached = version
@@ -70,7 +70,7 @@ class Subscription(AsyncIterator[Change]):
         self._buffer.extend(changes)
         self._wake()
 
-    def fail(self, error: Expired) -> None:
+    def fail(self, error: QuorateError) -> None:
         """End the stream with an error, in place of all that was not read."""
         self._failure = error
         self._buffer.clear()
@@ -99,7 +99,8 @@ class Subscription(AsyncIterator[Change]):
             try:
                 for change in self._backlog:
                     return change
-            except Expired as error:
+            except QuorateError as error:
+                # Expired, or the file cannot be read: what follows would leave a gap.
                 self.fail(error)
                 raise
             if self._buffer:

@@ -9,7 +9,7 @@ the next write begins from what is committed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from quorate.api.kind import Kind
@@ -102,11 +102,14 @@ class WriteQueue:
             return self._state.collections[kind].objects.get(key)
         return None if write.type is EventType.DELETED else write.record
 
-    def current_keys(self, kind: Kind, namespace: str) -> list[Key]:
-        """The keys of a namespace for a writer, in order."""
-        pending = {key for of, key in self._head if of is kind}
-        keys = pending.union(self._state.collections[kind].objects)
-        return sorted(key for key in keys if key[0] == namespace and self.current(kind, key) is not None)
+    def current_in(self, kind: Kind, namespace: str) -> Iterator[Record]:
+        """The objects in a namespace for a writer."""
+        committed = self._state.collections[kind].objects
+        pending = (key for of, key in tuple(self._head) if of is kind and key not in committed)
+        for key in (*committed, *pending):
+            record = self.current(kind, key) if key[0] == namespace else None
+            if record is not None:
+                yield record
 
     def add(self, event: EventType, record: Record, before: Record | None, at: float) -> Write:
         """Take a write that was decided on the head, with ``next_version``."""

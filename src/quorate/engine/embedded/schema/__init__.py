@@ -85,9 +85,17 @@ class KindSchema:
             if causes.blocks_rules(faults):
                 faults.append(causes.RULES_NOT_CHECKED)
             else:
-                old = ABSENT if before is None else _seen_by_rules(before)
-                faults += violations(_seen_by_rules(tree), old, self._node)
+                faults += violations(
+                    self._visible(tree), ABSENT if before is None else self._visible(before), self._node
+                )
         return typed, faults
+
+    def _visible(self, tree: Tree) -> Tree:
+        """An object as its own rules, if it has any, see it: of metadata, the name only."""
+        if not self._node.rules:
+            return tree
+        metadata = {name: part for name, part in tree["metadata"].items() if name in ("name", "generateName")}
+        return {**tree, "metadata": metadata}
 
     def _explain(self, tree: Tree, before: Tree | None, part: str) -> list[Cause]:
         tree = parsed(tree)
@@ -102,13 +110,6 @@ class KindSchema:
         if before is None or not any(duplicates(before, self._node)):
             faults += duplicates(tree, self._node)
         return faults
-
-
-def _seen_by_rules(tree: Tree) -> Tree:
-    """Of metadata, rules see the name only."""
-    metadata = tree["metadata"]
-    visible = {name: metadata[name] for name in ("name", "generateName") if name in metadata}
-    return {**tree, "metadata": visible}
 
 
 def _undecodable(refusal: str) -> Cause:
