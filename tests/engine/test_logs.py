@@ -94,6 +94,23 @@ def test_an_exception_is_logged_with_its_traceback() -> None:
     assert "test_logs.py" in line["exception"]
 
 
+@pytest.mark.parametrize("json", [True, False])
+def test_a_traceback_does_not_show_what_local_variables_hold(json: bool) -> None:
+    stream = io.StringIO()
+    logs.configure(json=json, stream=stream)
+
+    def decide(given: str) -> None:
+        made = {"sharedSecret": given}
+        raise KeyError(len(made))
+
+    try:
+        decide("hunter" + str(2))
+    except KeyError:
+        logs.get_logger("m").exception("exception in our own code")
+    assert "KeyError" in stream.getvalue()
+    assert "hunter2" not in stream.getvalue()
+
+
 def test_lines_below_the_level_are_not_written() -> None:
     stream = io.StringIO()
     logs.configure(json=True, level="warning", stream=stream)

@@ -33,10 +33,16 @@ class Wanted:
     level_turn: int = 0
 
 
+class TightQueue(KeyQueue):
+    """Tidies up so often that it happens in a short test."""
+
+    slack = 2
+
+
 class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.queue = KeyQueue()
+        self.queue = TightQueue()
         self.now = 0.0
         self.turn = 0
         self.passes = 0
@@ -46,8 +52,9 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(PRIORITIES), delay=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
     def add(self, key: Key, priority: int, delay: float) -> None:
-        self.queue.add(key, self.now, priority=priority, due=self.now + delay)
+        new = self.queue.add(key, self.now, priority=priority, due=self.now + delay)
         held = self.again if key in self.taken else self.wanted
+        assert new == (key not in held)
         if key not in held:
             held[key] = Wanted(self.now + delay, priority, asked_turn=self.next_turn())
         else:
@@ -102,6 +109,10 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.ready(self.now) == ready.total()
         assert {level: count for level, count in self.queue.depth().items() if count} == dict(ready)
         assert set(self.queue.taken()) == self.taken
+
+    @invariant()
+    def what_is_left_behind_is_limited_by_how_many_keys_there_are(self) -> None:
+        assert len(self.queue._schedule) <= 2 * len(KEYS) + TightQueue.slack
 
     def next_turn(self) -> int:
         self.turn += 1
@@ -272,6 +283,45 @@ def test_neither_a_resync_nor_fresh_events_can_starve_the_other() -> None:
     fresh = [key for key in served if key.namespace == "fresh"]
     assert len(fresh) == 100 * (FAIRNESS - 1)
     assert fresh == sorted(fresh)
+
+
+def test_a_key_that_is_woken_again_and_again_before_its_time_leaves_nothing_behind() -> None:
+    queue = KeyQueue()
+    for second in range(10_000):
+        queue.add(KEYS[0], float(second))
+        assert queue.take(float(second)) is not None
+        queue.add(KEYS[0], float(second), due=second + 3600.0)
+        queue.done(KEYS[0], float(second))
+    assert len(queue._schedule) <= 2 + KeyQueue.slack
+    assert queue.next_due() == 9_999 + 3600.0
+
+
+def test_keys_for_the_same_time_are_served_in_the_order_of_the_last_request() -> None:
+    queue = KeyQueue()
+    first, second = KEYS[:2]
+    for key in (first, second):
+        queue.add(key, 0.0, due=5.0)
+    queue.add(first, 0.0)
+    assert queue.take(0.0) is not None
+    queue.done(first, 0.0)
+    queue.add(first, 0.0, due=5.0)
+    assert [job.key for job in (queue.take(5.0), queue.take(5.0)) if job] == [second, first]
+
+
+def test_only_requests_that_were_not_merged_with_another_are_counted() -> None:
+    async def main(sim: Simulation) -> None:
+        observer = Silent()
+        queue = WorkQueue(clock=sim.clock, random=sim.random("queue"), observer=observer)
+        for _ in range(3):
+            queue.add(KEYS[0])
+        job = await queue.get()
+        for _ in range(3):
+            queue.add(KEYS[0])
+        queue.done(job.key)
+        queue.add(KEYS[1], after=5)
+        assert observer.heard["added"] == 3
+
+    run(main, seed=1)
 
 
 def test_a_fresh_event_overtakes_a_resync_of_everything() -> None:

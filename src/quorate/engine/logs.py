@@ -37,7 +37,10 @@ def configure(*, json: bool, level: str = "info", stream: TextIO | None = None, 
     def stamp(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         return {"time": clock.now().isoformat(timespec="milliseconds"), **event}
 
-    renderer: Any = structlog.dev.ConsoleRenderer(colors=stream.isatty(), timestamp_key="time")
+    # Not the default: with rich installed, that one shows the local variables of every frame, secrets included.
+    renderer: Any = structlog.dev.ConsoleRenderer(
+        colors=stream.isatty(), timestamp_key="time", exception_formatter=structlog.dev.plain_traceback
+    )
     structlog.configure(
         processors=[
             stamp,

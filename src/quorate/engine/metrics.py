@@ -18,7 +18,6 @@ from quorate.engine.tallies import CounterFamily, HistogramFamily
 
 if TYPE_CHECKING:
     from quorate.engine.clock import Clock
-    from quorate.errors import UndecodableObject
 
 _QUEUE_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0)
 _PASS_SECONDS = (1e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -65,7 +64,7 @@ class EngineMetrics:
         self.workers = gauge("controller_runtime_max_concurrent_reconciles", "Workers", "controller")
         self.active = gauge("controller_runtime_active_workers", "Workers that have a key", "controller")
         self.depth = gauge("workqueue_depth", "Keys ready for a worker", *of_queue, "priority")
-        self.adds = tallied("workqueue_adds_total", "Keys asked for", *of_queue)
+        self.adds = tallied("workqueue_adds_total", "Keys asked for that nobody had asked for yet", *of_queue)
         self.retries = counter("workqueue_retries_total", "Keys asked for after a failure", *of_queue)
         self.queue_seconds = histogram("workqueue_queue_duration_seconds", "Wait of a key", _QUEUE_SECONDS, *of_queue)
         self.work_seconds = histogram("workqueue_work_duration_seconds", "Work on a key", _QUEUE_SECONDS, *of_queue)
@@ -76,13 +75,8 @@ class EngineMetrics:
         self.cached = gauge("quorate_cache_objects", "Objects in a cache", "kind")
         self.cache_age = gauge("quorate_cache_age_seconds", "Time since the store was last heard of", "kind")
         self.undecodable = gauge("quorate_cache_undecodable_objects", "Objects that do not fit our type", "kind")
-        self.undecodable_seen = counter("quorate_undecodable_objects_total", "Objects that were not understood", "kind")
         self.restarts = counter("quorate_watch_restarts_total", "Watches started again", "kind", "reason")
         self.events_dropped = counter("quorate_events_dropped_total", "Events not recorded", "reason")
-
-    def saw_undecodable(self, error: UndecodableObject) -> None:
-        """Count an object that a store had to leave out of a list or a watch."""
-        self.undecodable_seen.labels(error.kind).inc()
 
     def controller(self, name: str, workers: int) -> ControllerMetrics:
         """The metrics of one controller, bound."""

@@ -2,12 +2,13 @@
 
 - A key waits at most once; while a worker has it, adding it again means exactly one more pass afterwards.
 - A key may be added for later. Of several requests the earliest time and the highest priority count.
-- Higher priorities go first, and within one priority the key that has waited longest.
+- Higher priorities go first, and within one priority who came first. A waiting key that is asked for with a higher
+  priority leaves its place and joins the end of that one.
 - Failures of a key in a row make it wait longer and longer; a success forgets them.
 
 Priorities keep a resync of ten thousand objects from delaying what just happened. So that the reverse cannot happen
-either, every ``FAIRNESS``-th pass is given to the key that has waited longest, whatever its priority: however busy the
-rest is, a resync gets that share of the passes, and a fresh event loses no more than that share to it.
+either, every ``FAIRNESS``-th pass is given to whichever of the keys that are next in their priority has been ready
+longest: however busy the rest is, a resync gets that share of the passes, and a fresh event loses no more to it.
 
 ``KeyQueue`` is the data structure and takes the time as an argument; ``WorkQueue`` adds waiting for a key.
 """
@@ -41,6 +42,8 @@ class _Request:
 
     priority: int
     due: float
+    #: Which entry of the schedule is its; nothing while a worker has the key.
+    turn: int = 0
 
 
 class _Level:
@@ -74,11 +77,15 @@ class KeyQueue:
     object of its own.
     """
 
+    #: The schedule may have so many entries beside twice those that count, before it is made anew.
+    slack = 64
+
     def __init__(self) -> None:
         #: Highest priority first.
         self._levels: list[_Level] = []
         self._ready: dict[Key, _Level] = {}
         self._later: dict[Key, _Request] = {}
+        #: A heap of when the keys for later are due, and of what such keys left behind: see _is_current.
         self._schedule: list[tuple[float, int, Key]] = []
         self._taken: dict[Key, float] = {}
         #: Keys added while a worker has them.
@@ -86,27 +93,28 @@ class KeyQueue:
         self._turns = 0
         self._passes = 0
 
-    def add(self, key: Key, now: float, *, priority: int = FRESH, due: float | None = None) -> None:
-        """Ask for a pass over this key, now or at ``due``."""
+    def add(self, key: Key, now: float, *, priority: int = FRESH, due: float | None = None) -> bool:
+        """Ask for a pass over this key, now or at ``due``; returns whether nobody had yet."""
         if due is None:
             due = now
         level = self._ready.get(key)
         if level is not None:
             if priority > level.priority:
                 self._raise(key, level, priority)
-            return
+            return False
         held = self._again if key in self._taken else self._later
         request = held.get(key)
         if request is not None:
             request.priority = priority = max(priority, request.priority)
             if due >= request.due:
-                return
+                return False
             request.due = due
         if held is self._again:
             if request is None:
                 held[key] = _Request(priority, due)
         else:
             self._place(key, priority, due, now)
+        return request is None
 
     def take(self, now: float) -> Job | None:
         """The key whose turn it is, if any is ready. It stays with the caller until :meth:`done`."""
@@ -135,8 +143,8 @@ class KeyQueue:
     def next_due(self) -> float | None:
         """When the next key for later becomes ready."""
         while self._schedule:
-            due, _, key = self._schedule[0]
-            if self._is_current(key, due):
+            due, turn, key = self._schedule[0]
+            if self._is_current(key, turn):
                 return due
             heapq.heappop(self._schedule)
         return None
@@ -160,8 +168,11 @@ class KeyQueue:
             self._later.pop(key, None)
             self._make_ready(key, priority, (self._turns, due))
         else:
-            self._later[key] = _Request(priority, due)
+            self._later[key] = _Request(priority, due, self._turns)
             heapq.heappush(self._schedule, (due, self._turns, key))
+            if len(self._schedule) > 2 * len(self._later) + self.slack:
+                self._schedule = [(request.due, request.turn, key) for key, request in self._later.items()]
+                heapq.heapify(self._schedule)
 
     def _make_ready(self, key: Key, priority: int, entry: tuple[int, float]) -> None:
         for level in self._levels:
@@ -179,16 +190,16 @@ class KeyQueue:
 
     def _promote(self, now: float) -> None:
         while self._schedule and self._schedule[0][0] <= now:
-            due, _, key = heapq.heappop(self._schedule)
-            if self._is_current(key, due):
+            due, turn, key = heapq.heappop(self._schedule)
+            if self._is_current(key, turn):
                 request = self._later.pop(key)
                 self._turns += 1
                 self._make_ready(key, request.priority, (self._turns, due))
 
-    def _is_current(self, key: Key, due: float) -> bool:
-        """A key that was asked for again at an earlier time left its old entry in the schedule behind."""
+    def _is_current(self, key: Key, turn: int) -> bool:
+        """A key that was asked for at an earlier time, or at once, left its old entry in the schedule behind."""
         request = self._later.get(key)
-        return request is not None and request.due == due
+        return request is not None and request.turn == turn
 
 
 class QueueObserver(Protocol):
@@ -222,8 +233,8 @@ class WorkQueue:
     def add(self, key: Key, *, priority: int = FRESH, after: float = 0.0) -> None:
         """Ask for a pass over this key, now or ``after`` so many seconds."""
         now = self._clock.monotonic()
-        self.keys.add(key, now, priority=priority, due=now + after)
-        self._observer.added()
+        if self.keys.add(key, now, priority=priority, due=now + after):
+            self._observer.added()
         self._wake(now)
 
     def retry(self, key: Key, *, priority: int, at_least: float = 0.0) -> float:
@@ -271,6 +282,7 @@ class WorkQueue:
         self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
+            self._alarm = None
         while self._idle:
             _release(self._idle.popleft())
 
