@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sqlite3
 import subprocess
@@ -9,12 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quorate.engine.embedded import Database, EmbeddedStore, HistoryLimits
 from quorate.engine.embedded.database import FORMAT, Row
-from quorate.errors import StorageDamaged, StorageFailure, StorageFull, StorageLocked
+from quorate.errors import Expired, StorageDamaged, StorageFailure, StorageFull, StorageLocked
 from tests.engine.embedded.support import GADGET, WIDGET, ManualClock, open_store, widget
 from tests.support.kinds import Widget
 
@@ -69,12 +72,28 @@ def alter(path: Path, statement: str, values: tuple[object, ...] = ()) -> None:
     connection.close()
 
 
-def put_row(path: Path, raw: bytes) -> None:
-    """A file with one widget, as an older Quorate might have left it."""
+def put_row(path: Path, *states: bytes, notes: dict[str, str] | None = None) -> None:
+    """A file with one widget and its past, as another Quorate might have left it."""
     database = Database(path)
     database.start_writing()
-    database.append([Row.make(2, WIDGET.qualified_resource, "", "w", "ADDED", 1.0, raw)])
+    for number, raw in enumerate(states):
+        event = "MODIFIED" if number else "ADDED"
+        database.append([Row.make(2 + number, WIDGET.qualified_resource, "", "w", event, 1.0, raw)])
+    database.note(notes or {})
     database.close()
+
+
+def stored_widget(spec: str) -> bytes:
+    metadata = '{"name":"w","resourceVersion":"2"}'
+    return f'{{"apiVersion":"test.quorate.io/v1","kind":"Widget","metadata":{metadata},"spec":{spec}}}'.encode()
+
+
+def look_at(path: Path) -> tuple[list[bytes], dict[str, str]]:
+    """All states in a file, oldest first, and its notes."""
+    database = Database(path)
+    found = [row.raw for row in database.rows()], database.notes()
+    database.close()
+    return found
 
 
 async def refused(path: Path, error: type[StorageFailure], message: str) -> None:
@@ -128,9 +147,7 @@ class TestRestart:
         await store.close()
 
     async def test_a_new_default_holds_for_old_objects(self, path: Path) -> None:
-        put_row(
-            path, b'{"apiVersion":"test.quorate.io/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"owner":"me"}}'
-        )
+        put_row(path, stored_widget('{"owner":"me"}'))
         for _ in range(2):
             store = await open_store(path, kinds=[WIDGET])
             record = store.read(WIDGET, "w")
@@ -138,8 +155,45 @@ class TestRestart:
             await store.close()
 
     async def test_an_object_that_no_longer_fits_is_named(self, path: Path) -> None:
-        put_row(path, b'{"apiVersion":"test.quorate.io/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"owner":7}}')
+        put_row(path, stored_widget('{"owner":7}'))
         await refused(path, StorageFailure, "another version of Quorate, and widgets.test.quorate.io w in it")
+
+    async def test_what_only_a_newer_version_knows_stays_until_the_object_is_written(self, path: Path) -> None:
+        newer = stored_widget('{"owner":"me","colour":"Red","precious":1}')
+        put_row(path, newer)
+        for _ in range(2):
+            store = await open_store(path, kinds=[WIDGET])
+            assert store.read(WIDGET, "w").tree["spec"] == {"owner": "me", "colour": "Red"}
+            await store.close()
+            assert look_at(path)[0] == [newer]
+        store = await open_store(path, kinds=[WIDGET])
+        await store.patch(Widget, "w", patch={"spec": {"low": 1}})
+        await store.close()
+        states, _ = look_at(path)
+        assert states[0] == newer
+        assert b"precious" not in states[1]
+
+    async def test_a_file_with_two_shapes_belongs_to_neither_version(self, path: Path) -> None:
+        noted = f"schema {WIDGET.qualified_resource}"
+        put_row(path, stored_widget('{"owner":"me","precious":1}'), notes={noted: "of the newer version"})
+        await (await open_store(path, kinds=[WIDGET])).close()
+        # Or the newer version would take for its own, and not complete, what this one writes now.
+        assert look_at(path)[1][noted] == "mixed"
+        store = await open_store(path, kinds=[WIDGET])
+        await store.patch(Widget, "w", patch={"spec": {"low": 1}})
+        await store.close()
+        await (await open_store(path, kinds=[WIDGET])).close()
+        assert len(look_at(path)[1][noted]) == 64
+
+    async def test_a_past_that_no_longer_fits_is_forgotten(self, path: Path) -> None:
+        put_row(path, stored_widget('{"owner":"me"}'), stored_widget('{"owner":7}'), stored_widget('{"owner":"me"}'))
+        store = await open_store(path, kinds=[WIDGET], limits=HistoryLimits(age=float("inf")))
+        for begin in (2, 3):
+            subscription = store.subscribe(WIDGET, resource_version=begin)
+            for _ in range(2):
+                with pytest.raises(Expired):
+                    await anext(subscription)
+        await store.close()
 
 
 class TestCompaction:
@@ -249,8 +303,102 @@ class TestDamage:
         alter(path, "INSERT OR REPLACE INTO log VALUES (?,?,?,?,?,?,?,?)", row)
         await refused(path, StorageDamaged, "widgets.test.quorate.io w3")
 
+    async def test_a_past_state_that_was_damaged_meanwhile(self, path: Path) -> None:
+        store = await open_store(path, kinds=[WIDGET])
+        version = (await store.create_raw(WIDGET, widget())).record.version
+        await store.patch(Widget, "w", patch={"spec": {"low": 1}})
+        alter(path, "UPDATE log SET raw = replace(raw, 'me', 'ME') WHERE version = ?", (version,))
+        subscription = store.subscribe(WIDGET, resource_version=version)
+        for _ in range(2):
+            with pytest.raises(StorageDamaged, match=f"version {version} .* is not as written"):
+                await anext(subscription)
+        await store.close()
+
+    async def test_a_floor_that_is_no_version(self, path: Path) -> None:
+        await filled(path)
+        alter(path, "INSERT OR REPLACE INTO meta VALUES ('floor', 'x')")
+        await refused(path, StorageDamaged, "its floor is 'x'")
+
+    async def test_a_missing_table(self, path: Path) -> None:
+        await filled(path)
+        alter(path, "DROP TABLE meta")
+        await refused(path, StorageFailure, "could not be read: no such table")
+
+    async def test_a_write_ahead_log_without_its_database(self, path: Path) -> None:
+        make_file(path.with_name(f"{path.name}-wal"), b"the last changes of another database")
+        await refused(path, StorageFailure, f"{path}-wal is there, and would be replayed into a new one")
+
+
+class TestPlace:
+    """Where there can be no file, that is said, and nothing is left open."""
+
+    @pytest.mark.parametrize(
+        ("place", "message"),
+        [
+            ("file/quorate.db", "File exists"),
+            ("file/deep/quorate.db", "Not a directory"),
+            ("n" * 300, "File name too long"),
+            ("a\0b", "null"),
+            ("directory", "disk I/O error"),
+        ],
+    )
+    async def test_that_cannot_be(self, tmp_path: Path, place: str, message: str) -> None:
+        (tmp_path / "file").touch()
+        (tmp_path / "directory").mkdir()
+        before = open_files()
+        with pytest.raises(StorageFailure, match=f"could not be opened: .*{message}"):
+            await open_store(tmp_path / place)
+        assert open_files() == before
+
+    async def test_that_cannot_be_locked(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        before = open_files()
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        with pytest.raises(StorageFailure, match="No locks available"):
+            await open_store(path)
+        assert open_files() == before
+
+    async def test_that_is_full(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "replace", refuse)
+        with pytest.raises(StorageFull, match=f"{path} could not be opened: no space left"):
+            await open_store(path)
+
+    async def test_that_cannot_be_written(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        await filled(path)
+        connect = sqlite3.connect
+
+        def read_only(name: str, **options: Any) -> object:
+            if name.endswith("mode=rw"):
+                raise sqlite3.OperationalError("unable to open database file")
+            return connect(name, **options)
+
+        before = open_files()
+        monkeypatch.setattr(sqlite3, "connect", read_only)
+        with pytest.raises(StorageFailure, match="could not be opened to be written"):
+            await open_store(path)
+        assert open_files() == before
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
 
 class TestLock:
+    async def test_holds_when_the_holder_cannot_be_noted(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "pwrite", refuse)
+        store = await open_store(path)
+        with pytest.raises(StorageLocked, match="is open in process unknown"):
+            await open_store(path)
+        await store.close()
+
     async def test_one_process_has_the_file(self, path: Path) -> None:
         store = await open_store(path)
         with pytest.raises(StorageLocked, match=f"{path} is open in process {os.getpid()}"):

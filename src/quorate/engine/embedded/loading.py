@@ -2,9 +2,9 @@
 
 Rows of kinds that this process does not serve are left alone. Objects that were stored under another schema are
 brought into the shape of the present one, so that a default that is new holds for them too: in memory only, as
-Kubernetes does it. The file changes when the object is next written, and so going back to an older Quorate takes
-fields that only the newer one knows from nothing that nobody touches. A fingerprint of each kind's schema in the
-file says that all its rows have this shape, and need not be looked at.
+Kubernetes does it. The file changes only when the object is next written, so an older Quorate that is started on
+it loses no field that only the newer one knows. A fingerprint of each kind's schema in the file says that all rows
+of the kind have that shape, and need not be looked at.
 """
 
 from __future__ import annotations
