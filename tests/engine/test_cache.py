@@ -311,6 +311,47 @@ def test_an_own_write_outside_the_selection_does_not_enter_the_cache() -> None:
     assert [obj.name for obj in cache.list()] == ["a"]
 
 
+def test_an_own_write_that_takes_an_object_out_of_the_selection_takes_it_out_of_the_cache_for_good() -> None:
+    cache = Cache(Widget, selection=Selection(labels=equals(node="n1")))
+    cache.replace(ObjectList((widget("a", 5, node="n1"),), "5"))
+    cache.wrote(widget("a", 7, node="n2"))
+    assert cache.list() == ()
+    cache.observe(WatchEvent(EventType.MODIFIED, "6", widget("a", 6, node="n1")))
+    assert cache.list() == ()
+    cache.observe(WatchEvent(EventType.DELETED, "7", widget("a", 7, node="n1")))
+    cache.observe(WatchEvent(EventType.ADDED, "8", widget("a", 8, node="n1")))
+    assert cache.list() == (widget("a", 8, node="n1"),)
+
+
+def test_an_object_that_we_took_out_of_the_selection_may_come_back_before_the_watch_tells_of_either() -> None:
+    cache = Cache(Widget, selection=Selection(labels=equals(node="n1")))
+    cache.replace(ObjectList((widget("a", 5, node="n1"),), "5"))
+    cache.wrote(widget("a", 7, node="n2"))
+    cache.replace(ObjectList((widget("a", 6, node="n1"),), "6"))
+    assert cache.list() == ()
+    cache.wrote(widget("a", 8, node="n1"))
+    cache.observe(WatchEvent(EventType.DELETED, "7", widget("a", 7, node="n1")))
+    assert cache.list() == (widget("a", 8, node="n1"),)
+
+
+def test_an_object_at_which_an_index_fails_is_found_under_nothing_and_everything_else_goes_on() -> None:
+    def picky(obj: Widget) -> Iterable[str]:
+        yield obj.metadata.labels["node"]
+
+    panics: list[None] = []
+    cache = Cache(Widget, indexes=[Index(Widget, "node", picky)], panicked=lambda: panics.append(None))
+    cache.replace(ObjectList((widget("bad", 1), widget("good", 2, node="n1")), "2"))
+    assert [obj.name for obj in cache.list()] == ["bad", "good"]
+    assert [obj.name for obj in cache.find("node", "n1")] == ["good"]
+    cache.observe(WatchEvent(EventType.MODIFIED, "3", widget("bad", 3, node="n1")))
+    assert [obj.name for obj in cache.find("node", "n1")] == ["bad", "good"]
+    cache.observe(WatchEvent(EventType.MODIFIED, "4", widget("bad", 4)))
+    assert [obj.name for obj in cache.find("node", "n1")] == ["good"]
+    cache.observe(WatchEvent(EventType.DELETED, "5", widget("bad", 5)))
+    assert [obj.name for obj in cache.list()] == ["good"]
+    assert len(panics) == 2
+
+
 def test_a_list_of_one_namespace_is_sorted_and_has_nothing_of_its_neighbours() -> None:
     cache = Cache(Gadget)
     names = [("b", "2"), ("b", "1"), ("a", "9"), ("b-c", "1"), ("c", "1")]

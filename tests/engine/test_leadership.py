@@ -7,21 +7,22 @@ later one, and no number may be given out twice.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from quorate.api.core import Lease
+from quorate.api.core import Lease, Namespace
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.leader import Elector, Timings
 from quorate.engine.metrics import EngineMetrics
-from quorate.engine.simulation import SimulatedClock, Simulation, for_each_seed
+from quorate.engine.simulation import SimulatedClock, Simulation, for_each_seed, run
 from quorate.engine.simulation.clock import EPOCH
 from quorate.errors import NotLeader
 from tests.support.faults import Faults, FaultyStore
-from tests.support.kinds import Widget
-from tests.support.widgets import NAMESPACE, open_store, widget
+from tests.support.kinds import Gadget, Widget
+from tests.support.widgets import KINDS, NAMESPACE, open_store, widget
 from tests.support.world import World
 
 # Each way; with both a request stays below the four seconds after which it is given up.
@@ -121,8 +122,48 @@ def test_a_new_leader_has_seen_everything_that_was_written_before_its_election()
         await sim.clock.sleep(30)
         assert world.leaders() == ["b"]
         assert world.decisions()[before:] == [], "it decided on something that was long past"
+        world.expect_safe()
 
     for_each_seed(main, range(10))
+
+
+@pytest.mark.parametrize(
+    ("forge", "violation"),
+    [
+        (
+            lambda ghost: ghost.patch(Widget, "w", patch={"spec": {"high": 2}}),
+            "of term 0 after the first decision of 1",
+        ),
+        (
+            lambda ghost: ghost.patch_status(Gadget, "w-0", NAMESPACE, patch={"count": 1}),
+            "w-1 and w-0: same number",
+        ),
+        (
+            lambda ghost: ghost.patch(Widget, "w", patch={"metadata": {"finalizers": None}}),
+            "w-0 before its parent's finalizer",
+        ),
+    ],
+)
+def test_what_must_never_happen_fails_a_test_when_it_does(
+    forge: Callable[[FaultyStore], Awaitable[object]], violation: str
+) -> None:
+    async def main(sim: Simulation) -> None:
+        world = await World.begin(sim, Faults(latency=0.01))
+        running = world.start("a")
+        await world.store.create(widget("w", 2))
+        await sim.clock.sleep(10)
+        await world.expect_settled({"w": 2})
+        ghost = FaultyStore(
+            world.store, sim, sender="a@0", faults=Faults(), network=world.network, reached=world.reached
+        )
+        running.process.pause()
+        await forge(ghost)
+        with pytest.raises(AssertionError, match=violation):
+            await world.expect_settled({"w": 2})
+        with pytest.raises(AssertionError, match=violation):
+            await world.expect_quiet(0)
+
+    run(main, seed=1)
 
 
 def elector(
@@ -155,6 +196,37 @@ def test_every_term_has_a_higher_epoch_also_when_the_same_process_leads_again() 
         await one.release()
         epochs.append(await elector(sim, store, "two").acquire())
         assert epochs == [1, 2, 3]
+
+    for_each_seed(main, range(5))
+
+
+def test_an_epoch_is_never_used_again_by_those_who_knew_a_lease_that_somebody_deleted() -> None:
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim)
+        one, two = elector(sim, store, "one"), elector(sim, store, "two")
+        epochs = []
+        for this in (one, two, one):
+            epochs.append(await this.acquire())
+            await this.release()
+        await store.delete(Lease, "leader", NAMESPACE)
+        epochs.append(await one.acquire())
+        assert epochs == [1, 2, 3, 4]
+        lease = await store.get(Lease, "leader", NAMESPACE)
+        assert lease.spec.lease_transitions == 4
+
+    for_each_seed(main, range(3))
+
+
+def test_the_namespace_of_the_lease_is_created_where_it_is_missing() -> None:
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim, kinds=(*KINDS, Namespace.KIND))
+        assert NAMESPACE not in [found.name for found in (await store.list(Namespace)).items]
+        electors = [elector(sim, store, name) for name in ("one", "two")]
+        waiting = [asyncio.create_task(this.acquire()) for this in electors]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        assert sum(this.may_write() for this in electors) == 1
+        assert sim.clock.monotonic() < 1
+        assert (await store.get(Namespace, NAMESPACE)).name == NAMESPACE
 
     for_each_seed(main, range(5))
 

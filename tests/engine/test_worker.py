@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from random import Random
 from typing import TypeVar
@@ -19,6 +19,7 @@ from quorate.engine.cache import Cache
 from quorate.engine.clock import SystemClock
 from quorate.engine.controller import Controller, Watch
 from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.index import Index
 from quorate.engine.keys import Key
 from quorate.engine.manager import Manager
 from quorate.engine.metrics import EngineMetrics
@@ -225,6 +226,53 @@ def test_an_exception_in_decide_is_a_panic_and_the_key_is_tried_again(failure: E
     run(main, seed=1)
 
 
+def test_one_object_at_which_the_functions_of_a_watch_fail_wakes_nobody_and_everything_else_goes_on() -> None:
+    async def main(sim: Simulation) -> None:
+        def keys(this: Widget) -> Iterable[Key]:
+            return (Key("", {"good": "good", "odd": "odd"}[this.name]),)
+
+        def when(old: Widget | None, new: Widget | None) -> bool:
+            return new is None or {"good": True, "bad": True}[new.name]
+
+        store = await open_store(sim)
+        for name in ("bad", "good"):
+            await store.create(widget(name, 1))
+        registry = CollectorRegistry()
+        this = Controller(
+            name="picky", watches=(Watch(Widget, keys, when),), observe=observe, decide=finish, indexes=(NODES,)
+        )
+        manager = Manager(
+            store, [this], clock=sim.clock, random=sim.random("manager"), identity="test", registry=registry
+        )
+        running = asyncio.create_task(manager.run())
+        await sim.clock.sleep(1)
+
+        def panics(who: str) -> float | None:
+            return registry.get_sample_value("controller_runtime_reconcile_panics_total", {"controller": who})
+
+        assert panics("picky") == 1, "at the resync"
+        await store.patch(Widget, "bad", patch={"metadata": {"labels": {"touched": "yes"}}})
+        await store.create(widget("odd", 1))
+        await sim.clock.sleep(1)
+        # Before and after the change of bad; the predicate's two for odd: when it was created, and when we wrote it.
+        assert panics("picky") == 1 + 2 + 2
+        assert panics("cache") is not None
+        assert panics("cache") >= 3  # type: ignore[operator]
+        found = {found.name: found.status.phase for found in (await store.list(Widget)).items}
+        assert found == {"bad": None, "good": "Done", "odd": "Done"}
+        manager.stop()
+        await running
+
+    run(main, seed=1)
+
+
+def nodes(this: Widget) -> Iterable[str]:
+    yield this.metadata.labels["node"]
+
+
+NODES = Index(Widget, "node", nodes)
+
+
 def test_nothing_is_decided_while_a_doubt_remains() -> None:
     async def main(sim: Simulation) -> None:
         class Unreadable(TroubledStore):
@@ -329,7 +377,7 @@ def make_worker(sim: Simulation | None, this: Controller[Widget], widgets: int) 
         this,
         caches={Widget: cache},
         reader=Reader([cache]),
-        writer=Writer(store, [cache], check=refuse, metrics=metrics),
+        writer=Writer(store, [cache], check=refuse, clock=clock, metrics=metrics),
         record=lambda _: refuse(),
         clock=clock,
         random=Random(1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,7 +18,7 @@ from quorate.engine.plan import NoneLeft
 from quorate.engine.simulation import Simulation, run
 from quorate.engine.store import ObjectList
 from quorate.engine.writer import REQUEST_TIMEOUT, Writer
-from quorate.errors import Conflict, NotLeader, OutcomeUnknown, StoreUnreachable
+from quorate.errors import Conflict, NotLeader, OutcomeUnknown, QuorateError, ServerTimeout, StoreUnreachable
 from tests.support.kinds import Gadget, Widget, WidgetSpec
 from tests.support.widgets import NAMESPACE, open_store, widget
 
@@ -34,7 +35,7 @@ class Desk:
         self.leads = True
         self.registry = CollectorRegistry()
         metrics = EngineMetrics(self.registry, sim.clock)
-        self.writer = Writer(store, [self.cache], check=self.check, metrics=metrics)
+        self.writer = Writer(store, [self.cache], check=self.check, clock=sim.clock, metrics=metrics)
 
     def check(self) -> None:
         if not self.leads:
@@ -53,6 +54,38 @@ def story(tell: Callable[[Desk], Awaitable[None]]) -> None:
         store = await open_store(sim)
         await store.create(widget("other", 1))
         await tell(Desk(sim, store, await store.list(Widget)))
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (OutcomeUnknown("reset"), 3.0),
+        (ServerTimeout("slow"), 3.0),
+        (Conflict("stale"), 0.0),
+        (StoreUnreachable("no route"), 0.0),
+        (asyncio.CancelledError(), 3.0),
+        (None, 0.0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_write_without_an_answer_is_unsettled_for_as_long_as_it_could_be_on_its_way(
+    error: BaseException | None, seconds: float
+) -> None:
+    async def main(sim: Simulation) -> None:
+        class Slow(EmbeddedStore):
+            async def create(self, obj: Widget, *, dry_run: bool = False) -> Widget:  # type: ignore[override]
+                await sim.clock.sleep(1)
+                if error is not None:
+                    raise error
+                return await super().create(obj)
+
+        store = await open_store(sim, Slow)
+        desk = Desk(sim, store, await store.list(Widget))
+        with suppress(QuorateError, asyncio.CancelledError):
+            await desk.writer.create(widget("w", 1))
+        assert max(0.0, desk.writer.unsettled_until - sim.clock.monotonic()) == pytest.approx(seconds)
 
     run(main, seed=1)
 

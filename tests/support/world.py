@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -53,6 +53,8 @@ class World:
         #: The highest epoch that has decided anything.
         self.decided_epoch = 0
         self.starts = 0
+        #: What must never happen and did. An exception here would only look to a manager as if the store had failed.
+        self.violations: list[str] = []
 
     @classmethod
     async def begin(cls, sim: Simulation, faults: Faults) -> World:
@@ -119,25 +121,34 @@ class World:
         self.sent.append(write)
         if write.kind not in HOUSEKEEPING:
             epoch = int(write.sender.rpartition("@")[2])
-            assert epoch == self.decided_epoch, (
-                f"{write} of term {epoch} after the first decision of {self.decided_epoch}"
-            )
+            if epoch != self.decided_epoch:
+                self.violations.append(f"{write} of term {epoch} after the first decision of {self.decided_epoch}")
+        self.violations.extend(f"{problem}, after {write}" for problem in self._problems())
+
+    def _problems(self) -> Iterator[str]:
+        """What is wrong with the objects in the store."""
         widgets = {record.typed.name: record.typed for record in self.store.read_page(Widget.KIND).records}
         numbers: dict[int, str] = {}
         for record in self.store.read_page(Gadget.KIND).records:
             gadget = record.typed
             assert isinstance(gadget, Gadget)
             parent = widgets.get(gadget.metadata.labels["widget"])
-            assert parent is not None, f"{gadget.name} outlives its parent"
-            assert FINALIZER in parent.metadata.finalizers, f"{gadget.name} before its parent's finalizer"
+            if parent is None:
+                yield f"{gadget.name} outlives its parent"
+            elif FINALIZER not in parent.metadata.finalizers:
+                yield f"{gadget.name} before its parent's finalizer"
             if gadget.status.count is not None:
-                assert gadget.status.count not in numbers, (
-                    f"{gadget.name} and {numbers[gadget.status.count]}: same number"
-                )
+                if gadget.status.count in numbers:
+                    yield f"{gadget.name} and {numbers[gadget.status.count]}: same number"
                 numbers[gadget.status.count] = gadget.name
+
+    def expect_safe(self) -> None:
+        """Nothing has happened so far that must never happen. For the end of every test."""
+        assert not self.violations, "\n".join(self.violations)
 
     async def expect_settled(self, gadgets: dict[str, int]) -> None:
         """Everything is as intended: these widgets with so many gadgets each, all numbered and ready, nothing else."""
+        self.expect_safe()
         widgets = (await self.store.list(Widget)).items
         assert {found.name: found.status.count for found in widgets} == gadgets
         assert all(found.status.phase == "Ready" for found in widgets)
@@ -151,6 +162,7 @@ class World:
         before = len(self.decisions())
         await self.sim.clock.sleep(seconds)
         assert self.decisions()[before:] == []
+        self.expect_safe()
 
     def digest(self) -> str:
         """Every write, every object, every choice of the scheduler."""

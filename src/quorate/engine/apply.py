@@ -8,8 +8,8 @@ from __future__ import annotations
 from quorate.api.meta import Resource
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import AddFinalizer, Create, Delete, Patch, PatchStatus, Plan, ReleaseFinalizer, Write
-from quorate.engine.writer import Writer
-from quorate.errors import ApiError, NotLeader, QuorateError, StorageFull, StoreUnreachable
+from quorate.engine.writer import Writer, surely_not_done
+from quorate.errors import QuorateError
 
 #: An object whose last write may or may not have happened.
 Doubt = tuple[type[Resource], Key]
@@ -29,7 +29,7 @@ async def apply(plan: Plan, writer: Writer, doubts: dict[Doubt, None]) -> None:
         try:
             await _carry_out(step, writer)
         except BaseException as error:
-            if not _surely_not_done(error):
+            if not (isinstance(error, StillThere) or surely_not_done(error)):
                 doubts[type(step.target), key_of(step.target)] = None
             raise
 
@@ -60,10 +60,3 @@ async def _carry_out(step: Write, writer: Writer) -> None:
 
 async def _set_finalizers(writer: Writer, step: AddFinalizer | ReleaseFinalizer, names: tuple[str, ...]) -> None:
     await writer.patch(step.obj, {"metadata": {"finalizers": list(names) or None}}, if_unchanged=step.if_unchanged)
-
-
-def _surely_not_done(error: BaseException) -> bool:
-    """Whether a failed write certainly changed nothing. A server error leaves it open, as does no answer at all."""
-    if isinstance(error, ApiError):
-        return error.code < 500
-    return isinstance(error, StillThere | StoreUnreachable | NotLeader | StorageFull)

@@ -8,6 +8,7 @@ so each is weighed by its resourceVersion (a number that only grows across all o
 - An answer that is newer goes in at once, and neither a late event nor an older list undoes it.
 - A deletion of ours has no version of its own. So the grave is marked, with the uid and the last version that we knew,
   until the watch or a list has passed it; nothing with that uid, and nothing older, gets in before.
+- An answer that is outside the selection takes the object out, and leaves a mark that keeps only older states out.
 
 So the cache never shows an older state after a newer one, and never shows what we know is gone. Everything here is
 synchronous and without I/O; ``engine.reflector`` feeds it.
@@ -47,8 +48,9 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Grave:
-    """An object that we deleted, as we last knew it."""
+    """An object that we deleted, or took out of the selection, as we last knew it."""
 
+    #: Empty if it still exists, and may come back.
     uid: str
     version: int
 
@@ -60,11 +62,23 @@ class _Grave:
         """Whether a list was made after the deletion: it would know the object, if it were still there."""
         return version > self.version and (listed is None or listed.metadata.uid != self.uid)
 
+    def ended_by(self, obj: Resource, version: int) -> bool:
+        """Whether this is the event that tells of it."""
+        return obj.metadata.uid == self.uid if self.uid else version >= self.version
+
 
 class Cache(Generic[R]):
     """The objects of one kind. Readers get frozen objects, so nothing is ever copied."""
 
-    def __init__(self, cls: type[R], *, selection: Selection | None = None, indexes: Iterable[Index[R]] = ()) -> None:
+    def __init__(
+        self,
+        cls: type[R],
+        *,
+        selection: Selection | None = None,
+        indexes: Iterable[Index[R]] = (),
+        panicked: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Empty; ``panicked`` counts exceptions in index functions."""
         self.cls = cls
         self.selection = selection or Selection()
         #: Set once the first list is in.
@@ -73,7 +87,7 @@ class Cache(Generic[R]):
         self.undecodable: tuple[Key, ...] = ()
         self._version = -1
         self._objects: SortedTable[R] = SortedTable()
-        self._indexes = {index.name: IndexTable(index) for index in indexes}
+        self._indexes = {index.name: IndexTable(index, panicked) for index in indexes}
         self._graves: dict[Key, _Grave] = {}
         self._handlers: list[Handler[R]] = []
 
@@ -158,7 +172,7 @@ class Cache(Generic[R]):
             self.undecodable = tuple(other for other in self.undecodable if other != key)
         if event.type is EventType.DELETED:
             grave = self._graves.get(key)
-            if grave is not None and grave.uid == obj.metadata.uid:
+            if grave is not None and grave.ended_by(obj, version):
                 del self._graves[key]
             known = self._objects.get(key)
             if known is not None and _version_of(known) <= version:
@@ -171,8 +185,15 @@ class Cache(Generic[R]):
     def wrote(self, obj: R) -> None:
         """Take in the answer to a write of ours, or to a read past the cache."""
         key = key_of(obj)
-        if _version_of(obj) > self._version and self._admits(key, obj) and self.selection.includes(obj):
+        if _version_of(obj) <= self._version or not self._admits(key, obj):
+            return
+        if self.selection.includes(obj):
             self._put_if_newer(key, obj)
+            return
+        known = self._objects.get(key)
+        if known is not None and _version_of(known) < _version_of(obj):
+            self._graves[key] = _Grave("", _version_of(obj))
+            self._change(key, known, None)
 
     def deleted(self, key: Key, uid: str) -> None:
         """Take in that the object with this uid is gone for good."""

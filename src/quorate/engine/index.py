@@ -14,6 +14,9 @@ from typing import Any, Generic, TypeVar
 
 from quorate.api.meta import Resource
 from quorate.engine.keys import Key
+from quorate.engine.logs import get_logger
+
+log = get_logger(__name__)
 
 R = TypeVar("R", bound=Resource)
 
@@ -76,13 +79,20 @@ class SortedTable(Generic[R]):
 
 
 class IndexTable(Generic[R]):
-    """One index over the objects of a cache."""
+    """One index over the objects of a cache.
 
-    __slots__ = ("_buckets", "index")
+    An object at which the index function fails is found under nothing. One such object must not end the process, which
+    would meet it again at its next start.
+    """
 
-    def __init__(self, index: Index[R]) -> None:
+    __slots__ = ("_buckets", "_panicked", "_unindexed", "index")
+
+    def __init__(self, index: Index[R], panicked: Callable[[], None]) -> None:
         self.index = index
+        self._panicked = panicked
         self._buckets: dict[str, SortedTable[R]] = {}
+        #: Keys of the objects at which the function failed.
+        self._unindexed: set[Key] = set()
 
     def find(self, value: str) -> tuple[R, ...]:
         """The objects that can be found under this value, in order."""
@@ -91,13 +101,22 @@ class IndexTable(Generic[R]):
 
     def update(self, key: Key, old: R | None, new: R | None) -> None:
         """Follow one change."""
-        values = self.index.values
         # dict.fromkeys: distinct, and unlike a set in an order that no hash seed changes.
-        after: dict[str, Any] = dict.fromkeys(values(new)) if new is not None else {}
-        if old is not None:
-            for value in dict.fromkeys(values(old)):
-                if value not in after:
-                    self._remove(value, key)
+        before: dict[str, Any] = {}
+        if old is not None and key not in self._unindexed:
+            before = dict.fromkeys(self.index.values(old))
+        after: dict[str, Any] = {}
+        self._unindexed.discard(key)
+        if new is not None:
+            try:
+                after = dict.fromkeys(self.index.values(new))
+            except Exception:
+                log.exception("exception in an index", kind=new.KIND.name, name=str(key), index=self.index.name)
+                self._panicked()
+                self._unindexed.add(key)
+        for value in before:
+            if value not in after:
+                self._remove(value, key)
         if new is not None:
             for value in after:
                 bucket = self._buckets.get(value)

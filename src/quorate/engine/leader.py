@@ -14,19 +14,23 @@ before the lease can pass to somebody else, because
 its first write, whatever it still believes. The one thing this cannot stop, a write that the network delivers after
 both sides gave up on it, is why the ledger and DiskSchedule use compare-and-swap.
 
-``epoch`` counts the changes of leadership (``leaseTransitions``) and grows with every term.
+``epoch`` counts the changes of leadership (``leaseTransitions``) and grows with every term, also over a Lease that was
+deleted while some contender remembers it. A process that starts after the deletion cannot know what was: it counts from
+one again. So whoever keeps an epoch, as the ledger does in its hook, must refuse one that is not above it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from random import Random
 from typing import Any, TypeVar
 
 from quorate.api.codec import convert
+from quorate.api.core import Namespace
 from quorate.api.core.lease import Lease, LeaseSpec
 from quorate.api.meta import ObjectMeta
 from quorate.engine.clock import Clock
@@ -99,6 +103,8 @@ class Elector:
         self._seen_at = 0.0
         #: How long what we saw is good for. Before we have seen any lease, none is held.
         self._lasts = 0.0
+        #: The highest epoch that we know of.
+        self._epoch = 0
         self._held: Lease | None = None
         self._renewed_at = 0.0
         metrics.master.labels(name).set_function(lambda: float(self.may_write()))
@@ -121,9 +127,8 @@ class Elector:
                 log.warning("election: store failed", lease=self._name, error=str(error))
                 held = None
             if held is not None:
-                epoch = held.spec.lease_transitions or 0
-                log.info("leading", lease=self._name, identity=self.identity, epoch=epoch)
-                return epoch
+                log.info("leading", lease=self._name, identity=self.identity, epoch=self._epoch)
+                return self._epoch
             await self._pause()
 
     async def hold(self) -> None:
@@ -145,13 +150,14 @@ class Elector:
         self._held = None  # from here on nothing may be written
         given_up = {"holderIdentity": None, "renewTime": self._timestamp()}
         try:
-            try:
-                await self._write(held, given_up)
-            except Conflict:
-                # A renewal was under way when we stopped.
-                current = await self._still_ours(held)
-                if current is not None:
-                    await self._write(current, given_up)
+            async with asyncio.timeout(self._timings.request):
+                try:
+                    await self._write(held, given_up)
+                except Conflict:
+                    # A renewal was under way when we stopped.
+                    current = await self._still_ours(held)
+                    if current is not None:
+                        await self._write(current, given_up)
             log.info("leadership handed over", lease=self._name, identity=self.identity)
         except (QuorateError, TimeoutError) as error:
             log.warning("lease not released", lease=self._name, error=str(error))
@@ -161,21 +167,31 @@ class Elector:
             current = await self._request(self._store.get(Lease, self._name, self._namespace))
         except NotFound:
             current = None
+        if current is not None:
+            self._epoch = max(self._epoch, current.spec.lease_transitions or 0)
         if not self._free(current.spec if current is not None else None):
             return None
         sent_at = self._clock.monotonic()
         try:
-            if current is None:
-                metadata = ObjectMeta(name=self._name, namespace=self._namespace)
-                record = convert(LeaseSpec, self._record(transitions=1))
-                held = await self._request(self._store.create(Lease(metadata=metadata, spec=record)))
-            else:
-                # Also when the record still names us: a term that was lost is not resumed, a new one has its own epoch.
-                held = await self._write(current, self._record((current.spec.lease_transitions or 0) + 1))
+            # Also when the record still names us: a term that was lost is not resumed, a new one has its own epoch.
+            record = self._record(self._epoch + 1)
+            held = await (self._create(record) if current is None else self._write(current, record))
         except (AlreadyExists, Conflict):
             return None  # somebody was faster
+        self._epoch += 1
         self._held, self._renewed_at = held, sent_at
         return held
+
+    async def _create(self, record: Mapping[str, Any]) -> Lease:
+        metadata = ObjectMeta(name=self._name, namespace=self._namespace)
+        lease = Lease(metadata=metadata, spec=convert(LeaseSpec, record))
+        try:
+            return await self._request(self._store.create(lease))
+        except NotFound:
+            # On a fresh API server there is no namespace of ours yet, and who would create it waits to be elected.
+            with suppress(AlreadyExists):
+                await self._request(self._store.create(Namespace(metadata=ObjectMeta(name=self._namespace))))
+            return await self._request(self._store.create(lease))
 
     def _free(self, record: LeaseSpec | None) -> bool:
         """Whether nobody can be leading. A record that was deleted while somebody held it counts as a change of it."""

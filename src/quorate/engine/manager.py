@@ -2,6 +2,7 @@
 
     run
     ├── reflectors          keep the caches like the store; also while somebody else leads
+    ├── keep_hearing        asks after kinds whose silence matters, when nothing is heard of them
     ├── recorder            writes events
     ├── heartbeat           shows that the loop is responsive
     └── terms, one after the other
@@ -10,7 +11,8 @@
 
 A new leader's caches may be warm and yet stale, so each takes in a consistent list made after the election before the
 first decision. Every task is supervised: one that fails, or ends when it should not, stops the manager with its error.
-``stop`` lets workers finish the pass they are in, within a limit, and hands leadership over.
+``stop`` lets workers finish the pass they are in, within a limit, and hands leadership over once no write of ours can
+be under way any more. It takes at most GRACE and twice REQUEST_TIMEOUT.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -43,8 +45,8 @@ from quorate.engine.recorder import Recorder
 from quorate.engine.reflector import Reflector
 from quorate.engine.store import Store
 from quorate.engine.worker import Worker
-from quorate.engine.writer import Writer
-from quorate.errors import ApiError, OutcomeUnknown, StoreUnreachable
+from quorate.engine.writer import REQUEST_TIMEOUT, Writer
+from quorate.errors import QuorateError
 
 T = TypeVar("T")
 
@@ -52,10 +54,13 @@ log = get_logger(__name__)
 
 #: Everything is looked at again so often, in seconds, although nothing should have been missed.
 RESYNC_INTERVAL = 20 * 3600.0
-#: Workers may take so many seconds to finish when we stop.
-GRACE = 20.0
-#: And the recorder so many for the last events.
+#: Workers, and after them the last events, may take so many seconds together to finish when we stop.
+GRACE = 16.0
+#: The events no more than this of it.
 FLUSH = 2.0
+
+#: When nothing was heard for so many seconds of a kind whose freshness somebody judges by, we ask.
+HEARING = 5.0
 
 HEARTBEAT = 5.0
 #: Seconds without a heartbeat after which the loop counts as blocked.
@@ -99,9 +104,13 @@ class Manager:
         collector's sight, for processes that do nothing else.
         """
         self.metrics = EngineMetrics(registry if registry is not None else CollectorRegistry(), clock)
-        self.caches = _make_caches(controllers, selections or {})
+        self.caches = _make_caches(controllers, selections or {}, self.metrics)
+        self._reflectors = [
+            Reflector(store, cache, clock=clock, random=random, metrics=self.metrics) for cache in self.caches.values()
+        ]
         followed = {cls for controller in controllers for cls in controller.freshness}
-        freshness = {cls: Freshness(cache, clock) for cls, cache in self.caches.items() if cls in followed}
+        self._followed = [reflector for reflector in self._reflectors if reflector.cache.cls in followed]
+        freshness = {reflector.cache.cls: Freshness(reflector, clock) for reflector in self._followed}
         self.reader = Reader(self.caches.values(), freshness)
         self._controllers = controllers
         self._clock = clock
@@ -109,9 +118,6 @@ class Manager:
         self._on_elected = on_elected
         self._resync_interval = resync_interval
         self._freeze_gc = freeze_gc
-        self._reflectors = [
-            Reflector(store, cache, clock=clock, random=random, metrics=self.metrics) for cache in self.caches.values()
-        ]
         self._recorder = Recorder(store, component=component, instance=identity, clock=clock, metrics=self.metrics)
         self._elector: Elector | None = None
         if election is not None:
@@ -126,7 +132,7 @@ class Manager:
                 timings=election.timings,
             )
         check = self._elector.check if self._elector is not None else _always
-        self._writer = Writer(store, self.caches.values(), check=check, metrics=self.metrics)
+        self._writer = Writer(store, self.caches.values(), check=check, clock=clock, metrics=self.metrics)
         self._workers: list[Worker[Any]] = []
         self._stopping = asyncio.Event()
         self._beat = clock.monotonic()
@@ -137,6 +143,10 @@ class Manager:
             background = [
                 group.create_task(_endless(reflector.run(), f"reflector of {reflector.cache.cls.__name__}"))
                 for reflector in self._reflectors
+            ]
+            background += [
+                group.create_task(_endless(reflector.keep_hearing(HEARING), f"ear for {reflector.cache.cls.__name__}"))
+                for reflector in self._followed
             ]
             background.append(group.create_task(_endless(self._recorder.run(), "recorder")))
             background.append(group.create_task(_endless(self._keep_beating(), "heartbeat")))
@@ -188,6 +198,8 @@ class Manager:
             epoch = await self._unless_stopped(self._elector.acquire())
             if epoch is not None:
                 await self._serve_term(self._elector, epoch)
+        # A write that got no answer may still be on its way. It must not arrive after the next leader has decided.
+        await self._clock.sleep(max(0.0, self._writer.unsettled_until - self._clock.monotonic()))
         await self._elector.release()
 
     async def _serve_term(self, elector: Elector, epoch: int) -> None:
@@ -199,39 +211,51 @@ class Manager:
             lead.add_done_callback(lambda _: hold.cancel())
 
     async def _lead(self, epoch: int) -> None:
-        for hook in self._on_elected:
-            await self._insist(partial(hook, epoch), "could not start the term")
-        for reflector in self._reflectors:
-            await self._insist(reflector.refresh, "could not refresh a cache")
+        if not await self._unless_stopped(self._begin(epoch)):
+            if self._on_elected:  # which may have been writing
+                self._writer.unsettled_until = self._clock.monotonic() + REQUEST_TIMEOUT
+            return
         workers = [self._make_worker(controller) for controller in self._controllers]
         with ExitStack() as woken:
             for worker in workers:
+                woken.callback(worker.queue.close)
                 woken.enter_context(worker.woken())
                 worker.resync()
+                await asyncio.sleep(0)
             self._workers = workers
             try:
                 await self._work(workers)
             finally:
                 self._workers = []
 
+    async def _begin(self, epoch: int) -> bool:
+        """What must be done before the first decision of a term."""
+        for hook in self._on_elected:
+            await self._insist(partial(hook, epoch), "could not start the term")
+        for reflector in self._reflectors:
+            await self._insist(reflector.refresh, "could not refresh a cache")
+        return True
+
     async def _work(self, workers: Sequence[Worker[Any]]) -> None:
         """Work until stopped, then until every worker has finished its pass, or the grace period is over."""
+        now = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
-                for worker in workers:
-                    for number in range(worker.controller.workers):
-                        group.create_task(worker.work(), name=f"{worker.controller.name} worker {number}")
-                resync = group.create_task(self._keep_resyncing(workers), name="resync")
-                await self._stopping.wait()
-                limit.reschedule(asyncio.get_running_loop().time() + GRACE)
-                resync.cancel()
-                for worker in workers:
-                    worker.queue.close()
-        except TimeoutError:
-            log.warning("workers did not finish in time", seconds=GRACE)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FLUSH):
+            async with asyncio.timeout(None) as limit:
+                async with asyncio.TaskGroup() as group:
+                    for worker in workers:
+                        for number in range(worker.controller.workers):
+                            group.create_task(worker.work(), name=f"{worker.controller.name} worker {number}")
+                    resync = group.create_task(self._keep_resyncing(workers), name="resync")
+                    await self._stopping.wait()
+                    give_up_at = now() + GRACE
+                    limit.reschedule(give_up_at)
+                    resync.cancel()
+                    for worker in workers:
+                        worker.queue.close()
+                limit.reschedule(min(give_up_at, now() + FLUSH))
                 await self._recorder.flush()
+        except TimeoutError:
+            log.warning("not everything was finished in time", seconds=GRACE)
 
     def _make_worker(self, controller: Controller[Any]) -> Worker[Any]:
         return Worker(
@@ -250,6 +274,7 @@ class Manager:
             await self._clock.sleep(self._resync_interval)
             for worker in workers:
                 worker.resync()
+                await asyncio.sleep(0)
 
     async def _keep_beating(self) -> None:
         while True:
@@ -267,7 +292,7 @@ class Manager:
         while True:
             try:
                 return await action()
-            except (ApiError, OutcomeUnknown, StoreUnreachable) as error:
+            except QuorateError as error:
                 failures += 1
                 log.warning(complaint, error=str(error))
                 await self._clock.sleep(_ELECTED_RETRY.delay(failures, self._random))
@@ -286,7 +311,7 @@ class Manager:
 
 
 def _make_caches(
-    controllers: Iterable[Controller[Any]], selections: Mapping[type[Resource], Selection]
+    controllers: Iterable[Controller[Any]], selections: Mapping[type[Resource], Selection], metrics: EngineMetrics
 ) -> dict[type[Resource], Cache[Any]]:
     """A cache for every kind that some controller watches, with every index that some controller reads."""
     indexes: dict[type[Resource], dict[str, Index[Any]]] = {}
@@ -300,7 +325,12 @@ def _make_caches(
                     f"two controllers mean different things by index {index.name!r} of {index.cls.__name__}"
                 )
     return {
-        cls: Cache(cls, selection=selections.get(cls), indexes=named.values())
+        cls: Cache(
+            cls,
+            selection=selections.get(cls),
+            indexes=named.values(),
+            panicked=metrics.panics.labels("cache").inc,
+        )
         for cls, named in sorted(indexes.items(), key=lambda item: item[0].KIND.qualified_resource)
     }
 

@@ -1,8 +1,9 @@
 """Keeps one cache like the store: list once, then watch, resuming where the last watch ended.
 
-A watch that ends or breaks is started again from the version the cache has reached. Only when that history is gone
-(Expired), or an event could not be decoded, is everything listed again. Whatever goes wrong, it goes on trying, with
-pauses that grow: a store that is down is a reason to wait, not to end.
+A watch that ends or breaks is started again from the version the cache has reached. Everything is listed again only
+when that history is gone (Expired), when an event could not be decoded, or when a watch came to its end without a word:
+it may be waiting for a version that the store will reach in a year, because a backup was restored. Whatever goes wrong,
+it goes on trying, with pauses that grow: a store that is down is a reason to wait, not to end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.store import ObjectList, Store
-from quorate.errors import ApiError, Expired, OutcomeUnknown, StoreUnreachable, UndecodableObject
+from quorate.errors import Expired, QuorateError, UndecodableObject
 
 R = TypeVar("R", bound=Resource)
 
@@ -37,7 +38,9 @@ class Reflector(Generic[R]):
         self._clock = clock
         self._random = random
         self._listing = asyncio.Lock()
-        self._heard = clock.monotonic()
+        #: When the store was last heard of.
+        self.heard_at = clock.monotonic()
+        self._watching: asyncio.Timeout | None = None
         self._failures = 0
         self._kind = cache.cls.KIND.name
         self._restarted = metrics.restarts
@@ -47,12 +50,30 @@ class Reflector(Generic[R]):
 
     def age(self) -> float:
         """Seconds since the store was last heard of; bookmarks keep it low while nothing happens."""
-        return self._clock.monotonic() - self._heard
+        return self._clock.monotonic() - self.heard_at
 
     async def refresh(self) -> None:
         """Bring the cache up to this moment: when this returns, it shows everything written before the call."""
         async with self._listing:
-            self._replace(await self._list())
+            # Lists are made one at a time, and this one begins now: an answer from before is one of an older store.
+            had = int(self.cache.version)
+            listing = await self._list()
+            if int(listing.resource_version) < had:
+                log.warning("history was set back", kind=self._kind, had=had, found=listing.resource_version)
+                self.cache.start_over(listing)
+                self._end_watch()
+            else:
+                self._replace(listing)
+
+    async def keep_hearing(self, interval: float) -> None:
+        """List whenever nothing was heard for so many seconds: silence alone does not tell quiet from deaf."""
+        while True:
+            await self._clock.sleep(interval)
+            if self.age() >= interval:
+                try:
+                    await self.refresh()
+                except QuorateError as error:
+                    log.warning("store not heard of", kind=self._kind, seconds=self.age(), error=str(error))
 
     async def run(self) -> None:
         """List and watch for ever."""
@@ -60,10 +81,10 @@ class Reflector(Generic[R]):
         while True:
             try:
                 if not listed:
-                    await self._relist()
+                    await self.refresh()
                     listed = True
                 started = self._clock.monotonic()
-                await self._watch()
+                listed = await self._watch()
                 reason = "ended"
                 if self._clock.monotonic() - started > RESTART.longest:
                     self._failures = 0  # servers end long watches as a matter of course
@@ -71,26 +92,15 @@ class Reflector(Generic[R]):
                 listed = False
                 reason = type(error).__name__
                 log.warning("watch lost its place", kind=self._kind, error=str(error))
-            except (ApiError, OutcomeUnknown, StoreUnreachable) as error:
+            except QuorateError as error:
                 reason = type(error).__name__
                 log.warning("watch failed", kind=self._kind, error=str(error))
             self._restarted.labels(self._kind, reason).inc()
             self._failures += 1
             await self._clock.sleep(RESTART.delay(self._failures, self._random))
 
-    async def _relist(self) -> None:
-        async with self._listing:
-            listing = await self._list()
-            # Lists are made one at a time and the watch stands still, so an older answer means an older store.
-            if self.cache.synced.is_set() and int(listing.resource_version) < int(self.cache.version):
-                log.warning(
-                    "history was set back", kind=self._kind, had=self.cache.version, found=listing.resource_version
-                )
-                self.cache.start_over(listing)
-            else:
-                self._replace(listing)
-
-    async def _watch(self) -> None:
+    async def _watch(self) -> bool:
+        """Follow the store until the watch ends; returns whether it said anything."""
         selection = self.cache.selection
         events = self._store.watch(
             self.cache.cls,
@@ -98,16 +108,33 @@ class Reflector(Generic[R]):
             namespace=selection.namespace,
             labels=selection.labels,
         )
-        async with aclosing(cast("Any", events)):
-            async for event in events:
-                self._heard = self._clock.monotonic()
-                self._failures = 0
-                self.cache.observe(event)
+        said_anything = False
+        try:
+            async with asyncio.timeout(None) as limit, aclosing(cast("Any", events)):
+                self._watching = limit
+                async for event in events:
+                    if limit.when() is not None:
+                        break  # it is of the old history, and was already on its way
+                    said_anything = True
+                    self.heard_at = self._clock.monotonic()
+                    self._failures = 0
+                    self.cache.observe(event)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._watching = None
+        return said_anything
+
+    def _end_watch(self) -> None:
+        """End a watch of a history that is no more."""
+        if self._watching is not None and self._watching.when() is None:
+            self._watching.reschedule(asyncio.get_running_loop().time())
 
     async def _list(self) -> ObjectList[R]:
         selection = self.cache.selection
         listing = await self._store.list(self.cache.cls, namespace=selection.namespace, labels=selection.labels)
-        self._heard = self._clock.monotonic()
+        self.heard_at = self._clock.monotonic()
         return listing
 
     def _replace(self, listing: ObjectList[R]) -> None:

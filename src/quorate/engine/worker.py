@@ -11,6 +11,9 @@ What a failure means:
 | the pass took too long                         | error      | read again if a write was under way, then look again   |
 | Invalid, Forbidden, StoreUnreachable, …        | error      | logged; look again, with back-off                      |
 | exception in observe or decide, InvalidPlan    | error      | also a panic, logged with its traceback; as above      |
+
+An exception in a function of a Watch is a panic too. ``keys`` that fails wakes nobody, ``when`` that fails means yes,
+and everything else goes on: one bad object must not end a process that would meet it again at its next start.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from quorate.engine.apply import Doubt, StillThere, apply
 from quorate.engine.cache import Cache
 from quorate.engine.clock import Clock
 from quorate.engine.controller import Controller, Watch, own_key
-from quorate.engine.keys import Key
+from quorate.engine.keys import Key, key_of
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import ControllerMetrics
 from quorate.engine.plan import NOTHING, Plan, PlanEvent
@@ -102,8 +105,11 @@ class Worker(Generic[S]):
         """Ask for a pass over every key there is, behind everything that has just happened."""
         for watch in self.controller.watches:
             for obj in self._caches[watch.cls].list():
-                for key in watch.keys(obj):
-                    self.queue.add(key, priority=RESYNC)
+                try:
+                    for key in watch.keys(obj):
+                        self.queue.add(key, priority=RESYNC)
+                except Exception:
+                    self._panicked(self._about_watch(watch, key_of(obj)))
         for key in self.controller.always:
             self.queue.add(key, priority=RESYNC)
 
@@ -219,16 +225,23 @@ class Worker(Generic[S]):
         add, keys, when = self.queue.add, watch.keys, watch.when
 
         def changed(key: Key, old: Any, new: Any) -> None:
-            if when is not None and not when(old, new):
-                return
+            try:
+                if when is not None and not when(old, new):
+                    return
+            except Exception:
+                self._panicked(self._about_watch(watch, key))  # then rather once too often
             if keys is own_key:
                 add(key)
                 return
-            if old is not None:
-                for other in keys(old):
-                    add(other)
-            if new is not None:
-                for other in keys(new):
-                    add(other)
+            for obj in (old, new):
+                if obj is not None:
+                    try:
+                        for other in keys(obj):
+                            add(other)
+                    except Exception:
+                        self._panicked(self._about_watch(watch, key))
 
         return changed
+
+    def _about_watch(self, watch: Watch[Any], key: Key) -> FilteringBoundLogger:
+        return log.bind(controller=self.controller.name, kind=watch.cls.KIND.name, name=str(key))

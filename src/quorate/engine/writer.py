@@ -8,11 +8,20 @@ from typing import Any, TypeVar
 
 from quorate.api.meta import Resource
 from quorate.engine.cache import Cache
+from quorate.engine.clock import Clock
 from quorate.engine.keys import Key, key_of
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.plan import NoneLeft
 from quorate.engine.store import MergePatch, Store
-from quorate.errors import ApiError, NotFound, OutcomeUnknown, QuorateError, StoreUnreachable
+from quorate.errors import (
+    ApiError,
+    NotFound,
+    NotLeader,
+    OutcomeUnknown,
+    QuorateError,
+    StorageFull,
+    StoreUnreachable,
+)
 
 R = TypeVar("R", bound=Resource)
 T = TypeVar("T")
@@ -25,8 +34,17 @@ class Writer:
     """Writes for one process. ``check`` raises NotLeader when it may not write (any more)."""
 
     def __init__(
-        self, store: Store, caches: Iterable[Cache[Any]], *, check: Callable[[], None], metrics: EngineMetrics
+        self,
+        store: Store,
+        caches: Iterable[Cache[Any]],
+        *,
+        check: Callable[[], None],
+        clock: Clock,
+        metrics: EngineMetrics,
     ) -> None:
+        #: Until then, by the monotonic clock, a write that got no answer may still reach the store.
+        self.unsettled_until = clock.monotonic()
+        self._clock = clock
         self._store = store
         self._caches: dict[type[Resource], Cache[Any]] = {cache.cls: cache for cache in caches}
         self._check = check
@@ -101,17 +119,21 @@ class Writer:
 
     async def _send(self, verb: str, cls: type[Resource], send: Callable[[], Awaitable[T]]) -> T:
         self._check()
-        result = "OutcomeUnknown"
+        result, settled = "OutcomeUnknown", False
+        over_at = self._clock.monotonic() + REQUEST_TIMEOUT
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT):
                 answer = await send()
-            result = "ok"
+            result, settled = "ok", True
         except TimeoutError:
             raise OutcomeUnknown(f"{verb} of {cls.KIND.name}: no answer within {REQUEST_TIMEOUT:g} s") from None
         except QuorateError as error:
             result = error.reason if isinstance(error, ApiError) else type(error).__name__
+            settled = surely_not_done(error)
             raise
         finally:
+            if not settled:
+                self.unsettled_until = max(self.unsettled_until, over_at)
             self._writes.labels(cls.KIND.name, verb, result).inc()
         return answer
 
@@ -132,6 +154,13 @@ class Writer:
         cache = self._caches.get(type(obj))
         if cache is not None:
             cache.deleted(key_of(obj), obj.metadata.uid)
+
+
+def surely_not_done(error: BaseException) -> bool:
+    """Whether a failed write certainly changed nothing. A server error leaves it open, as does no answer at all."""
+    if isinstance(error, ApiError):
+        return error.code < 500
+    return isinstance(error, StoreUnreachable | NotLeader | StorageFull)
 
 
 def _precondition(obj: Resource, if_unchanged: bool) -> str | None:

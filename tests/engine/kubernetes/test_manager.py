@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from random import Random
 
 import pytest
 
-from quorate.api.core import Event, Lease, Namespace
-from quorate.api.meta import ObjectMeta
+from quorate.api.core import Event, Lease
 from quorate.engine.clock import SystemClock
 from quorate.engine.kubernetes import KubernetesStore
 from quorate.engine.manager import Election, Manager
-from quorate.errors import AlreadyExists
 from tests.support.kinds import Gadget, Widget
 from tests.support.widgets import CONTROLLERS, NAMESPACE, widget
 
@@ -54,8 +51,7 @@ async def seen_settled(this: Manager, gadgets: dict[str, int]) -> None:
 
 
 async def test_widgets_live_and_die_and_leadership_changes_hands(store: KubernetesStore) -> None:
-    with suppress(AlreadyExists):
-        await store.create(Namespace(metadata=ObjectMeta(name=NAMESPACE)))
+    # Nobody has created the namespace of the Lease: that is up to whoever is elected first.
     first, second = manager(store, "first"), manager(store, "second")
     running = [asyncio.create_task(first.run())]
     for name in ("a", "b"):
