@@ -34,7 +34,8 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_, stop.set)
-    async with standalone(config, clock=SystemClock(), chance=random.Random()) as server:
+    # Decisions make secrets from it, so it must be one that nobody can guess.
+    async with standalone(config, clock=SystemClock(), chance=random.SystemRandom()) as server:
         path = config_path(config) / "kubeconfig"
         announce(f"quorate is ready at {server.url}")
         announce(f"try: kubectl --kubeconfig {path} get quorate,nodes")
