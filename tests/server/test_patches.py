@@ -60,6 +60,9 @@ def test_a_patch_changes_what_it_names(media_type: str, patch: Any, spec: Any) -
         {"op": "frob", "path": "/spec/x"},
         {"op": "add", "path": "/spec/x"},
         {"op": "add"},
+        {"op": "copy", "path": "/spec/x"},
+        {"op": "copy", "from": "/spec/missing", "path": "/spec/x"},
+        {"op": "copy", "from": 5, "path": "/spec/x"},
         {"path": "/spec/x", "value": 2},
     ],
 )
@@ -88,6 +91,20 @@ def test_what_is_no_patch_at_all_is_a_bad_request(media_type: str, patch: Any, p
 def test_a_json_patch_has_a_longest_length() -> None:
     with pytest.raises(TooLarge, match="at most 10000"):
         patched(JSON, [{"op": "test", "path": "/spec/x", "value": 1}] * (MAX_OPERATIONS + 1))
+
+
+def test_copies_that_double_the_object_stop_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.server.kubernetes.patches.MAX_COPIED", 1000)
+    doubling = [{"op": "copy", "from": "/spec", "path": f"/spec/{number}"} for number in range(12)]
+    with pytest.raises(TooLarge, match="at most 1000 bytes"):
+        patched(JSON, doubling)
+    patched(JSON, doubling[:3])
+
+
+def test_every_application_of_a_patch_has_the_whole_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.server.kubernetes.patches.MAX_COPIED", 10)
+    change = change_of(Widget.KIND, JSON, [{"op": "copy", "from": "/spec/list", "path": "/spec/y"}])
+    assert change(CURRENT) == change(CURRENT)
 
 
 def test_core_kinds_take_a_strategic_merge_and_custom_kinds_do_not() -> None:

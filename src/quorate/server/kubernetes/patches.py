@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +23,7 @@ from quorate.api.kind import Kind
 from quorate.engine import merge
 from quorate.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
 from quorate.server.kubernetes import strategic
+from quorate.server.kubernetes.requests import MAX_BODY
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -31,6 +34,8 @@ APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
 #: As a real API server: a longer list is more likely an attack than an intention.
 MAX_OPERATIONS = 10_000
+#: Bytes of JSON that the copies of one patch may add up to. Each can double the object, so a few would fill memory.
+MAX_COPIED = MAX_BODY
 
 
 def change_of(kind: Kind, media_type: str, patch: Any) -> Change:
@@ -69,8 +74,38 @@ class _Replace(jsonpatch.ReplaceOperation):
         return super().apply(obj)
 
 
+class _Copied:
+    """How much the copies of one patch have added up to."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def add(self, value: Any) -> None:
+        self._size += len(json.dumps(value))
+        if self._size > MAX_COPIED:
+            raise TooLarge(f"the copies of a JSON patch may add up to at most {MAX_COPIED} bytes")
+
+
+class _Copy(jsonpatch.CopyOperation):
+    """Measures what it is about to copy."""
+
+    def __init__(self, operation: Any, pointer_cls: Any, *, copied: _Copied) -> None:
+        super().__init__(operation, pointer_cls=pointer_cls)
+        self._copied = copied
+
+    def apply(self, obj: Any) -> Any:
+        if isinstance(source := self.operation.get("from"), str):
+            self._copied.add(self.pointer_cls(source).resolve(obj))
+        return super().apply(obj)
+
+
 class _Patch(jsonpatch.JsonPatch):
-    operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "replace": _Replace})
+    def __init__(self, patch: Any) -> None:
+        copy: Any = partial(_Copy, copied=_Copied())
+        self.operations = MappingProxyType(  # type: ignore[misc] # the copies of a patch are counted together
+            {**jsonpatch.JsonPatch.operations, "replace": _Replace, "copy": copy}
+        )
+        super().__init__(patch)
 
 
 def _json_patch(patch: Any) -> Change:
