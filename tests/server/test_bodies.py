@@ -19,6 +19,10 @@ JSON_TREES = st.recursive(
 )
 
 
+def test_a_pair_of_escapes_is_one_character() -> None:
+    assert parse_json(rb'"\ud83d\ude00"').value == "\U0001f600"
+
+
 @given(JSON_TREES)
 def test_json_comes_back_as_it_was(tree: Any) -> None:
     parsed = parse_json(json.dumps(tree).encode())
@@ -58,10 +62,15 @@ def test_yaml_is_read_as_json_would_have_it(text: bytes, value: Any) -> None:
     [
         (parse_json, b"{", "Expecting"),
         (parse_json, b'{"a": NaN}', "NaN is not JSON"),
+        (parse_json, rb'{"a": "\uD800"}', "surrogate"),
+        (parse_json, rb'{"\udfff": 1}', "surrogate"),
+        (parse_json, b"1e999", "too large"),
+        (parse_json, b'{"a": [-1e999]}', "too large"),
         (parse_json, b"\xff", "decode"),
         (parse_json, b"[" * 100_000, "nested too deeply"),
         (parse_yaml, b"{", "expected"),
         (parse_yaml, b"a: .inf", "inf is not JSON"),
+        (parse_yaml, b"a: 1.0e+999", "inf is not JSON"),
         (parse_yaml, b"a: &x 1\nb: *x", "aliases are not accepted"),
         (parse_yaml, b"a: !!binary aGk=", "constructor"),
         (parse_yaml, b"a: !!python/object:os.system {}", "constructor"),
