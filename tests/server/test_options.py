@@ -121,6 +121,8 @@ def test_options_that_contradict_each_other_are_invalid(query: dict[str, str], f
     [
         {"limit": "many"},
         {"timeoutSeconds": "long"},
+        {"timeoutSeconds": "9" * 400},
+        {"limit": "9" * 5000},
         {"resourceVersion": "new"},
         {"resourceVersion": "-1"},
         {"labelSelector": "a=b=c"},
@@ -136,3 +138,9 @@ def test_what_cannot_be_read_is_a_bad_request(query: dict[str, str]) -> None:
 def test_numbers_below_zero_are_no_limit() -> None:
     options = list_options({"limit": "-1", "timeoutSeconds": "-5"})
     assert (options.limit, options.timeout) == (0, None)
+
+
+@pytest.mark.parametrize("preconditions", ["x", ["x"], 5, {"uid": 5}, {"resourceVersion": 7}])
+def test_preconditions_that_cannot_be_read_are_a_bad_request(preconditions: object) -> None:
+    with pytest.raises(BadRequest, match="preconditions"):
+        delete_options({}, {"preconditions": preconditions})

@@ -115,6 +115,12 @@ def test_directives_never_reach_the_object() -> None:
         ({"status": {"conditions": ["Ready"]}}, "does not have its merge key type"),
         ({"status": {"conditions": [{"type": ["Ready"]}]}}, "does not have its merge key type"),
         ({"metadata": {"finalizers": [{"a": "b"}]}}, "is not a text"),
+        ({"metadata": {"finalizers": 5}}, "finalizers at metadata.finalizers must be a list"),
+        ({"metadata": {"finalizers": {"a": "b"}}}, "must be a list"),
+        ({"metadata": {"$setElementOrder/finalizers": 5}}, "must be a list"),
+        ({"metadata": {"$deleteFromPrimitiveList/finalizers": 5}}, "must be a list"),
+        ({"metadata": {"$deleteFromPrimitiveList/finalizers": [{}]}}, "is not a text"),
+        ({"spec": {"$retainKeys": 5}}, "retainKeys at spec must be a list"),
         ({"spec": {"$patch": "explode"}}, "unknown patch type: 'explode' at spec"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from quorate.engine.embedded import FieldValidation, parse_version
 from quorate.engine.selectors import EVERYTHING, Selector, parse_fields, parse_labels
 from quorate.errors import BadRequest, Cause
 from quorate.server.kubernetes.status import invalid_options
+
+#: Of the 64 bits that Kubernetes gives it.
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
     if causes:
         raise invalid_options("DeleteOptions", causes)
     preconditions = body.get("preconditions") or {}
-    return DeleteOptions(bool(dry_run), preconditions.get("uid"), preconditions.get("resourceVersion"))
+    if not isinstance(preconditions, dict):
+        raise BadRequest("preconditions must be an object with uid and resourceVersion")
+    return DeleteOptions(bool(dry_run), _text(preconditions, "uid"), _text(preconditions, "resourceVersion"))
 
 
 def list_options(query: Mapping[str, str]) -> ListOptions:
@@ -154,10 +160,19 @@ def _boolean(query: Mapping[str, str], name: str) -> bool:
 
 def _integer(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name, "")
-    try:
-        return int(text) if text else None
-    except ValueError:
-        raise BadRequest(f'{name}: Invalid value: "{text}": must be a whole number') from None
+    if not text:
+        return None
+    if not _WHOLE_NUMBER.fullmatch(text):
+        shown = f"{text[:40]}…" if len(text) > 40 else text
+        raise BadRequest(f'{name}: Invalid value: "{shown}": must be a whole number of at most 18 digits')
+    return int(text)
+
+
+def _text(preconditions: dict[str, Any], name: str) -> str | None:
+    value = preconditions.get(name)
+    if not isinstance(value, str | None):
+        raise BadRequest(f"preconditions.{name} must be a text")
+    return value
 
 
 def _selector(parse: Any, text: str) -> Selector:

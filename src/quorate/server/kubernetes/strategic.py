@@ -41,14 +41,15 @@ def _object(current: Any, patch: dict[str, Any], merging: Mapping[str, str], pat
         raise BadRequest(f"error decoding patch: unknown patch type: {directive!r} at {path or 'the top'}")
     result = dict(current) if isinstance(current, dict) and directive == "merge" else {}
     if "$retainKeys" in patch:
-        result = {key: value for key, value in result.items() if key in patch["$retainKeys"]}
+        retained = _listed(patch, "$retainKeys", path)
+        result = {key: value for key, value in result.items() if key in retained}
     for key, value in patch.items():
         if key.startswith("$"):
             continue
         inner = f"{path}.{key}".lstrip(".")
         if value is None:
             result.pop(key, None)
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and inner not in merging:
             result[key] = _object(result.get(key), value, merging, inner)
         elif inner not in merging:
             result[key] = _without_directives(value)
@@ -68,12 +69,12 @@ def _merging_lists(patch: dict[str, Any], merging: Mapping[str, str], path: str)
 def _list(current: Any, field: str, patch: dict[str, Any], merging: Mapping[str, str], path: str) -> list[Any]:
     """A list merged item by item, and put in order."""
     identity = merging[path]
-    items = patch.get(field, [])
+    items = _listed(patch, field, path)
     replaced = {"$patch": "replace"} in items
     before = {_key(item, identity, path): item for item in current or []}
     merged = {} if replaced else dict(before)
-    for key in patch.get(_DELETE_ITEMS + field, []):
-        merged.pop(key, None)
+    for key in _listed(patch, _DELETE_ITEMS + field, path):
+        merged.pop(_key(key, "", path), None)
     named = []
     for item in items:
         if item == {"$patch": "replace"}:
@@ -85,8 +86,16 @@ def _list(current: Any, field: str, patch: dict[str, Any], merging: Mapping[str,
         else:
             merged[key] = _object(merged.get(key), item, merging, path) if identity else item
     if _ORDER + field in patch:
-        named = [_key(item, identity, path) for item in patch[_ORDER + field]]
+        named = [_key(item, identity, path) for item in _listed(patch, _ORDER + field, path)]
     return [merged[key] for key in _arranged(list(before), named) if key in merged]
+
+
+def _listed(patch: dict[str, Any], field: str, path: str) -> list[Any]:
+    """A field of a patch that must be a list, if it is there."""
+    found = patch.get(field, [])
+    if not isinstance(found, list):
+        raise BadRequest(f"error decoding patch: {field} at {path or 'the top'} must be a list")
+    return found
 
 
 def _key(item: Any, identity: str, path: str) -> str:
