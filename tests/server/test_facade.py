@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 
 import aiohttp
 import pytest
 import yaml
 
 from quorate.engine.embedded import EmbeddedStore, Subscription
-from quorate.server.kubernetes import Access, Listener
+from quorate.errors import StorageFull
+from quorate.server.kubernetes import Access, Listener, bodies
+from quorate.server.kubernetes.rendering import Renderer
 from tests.server.conftest import GADGETS, WIDGETS, Client, facade, widget
 from tests.support.kinds import Widget
 
@@ -38,6 +41,26 @@ async def test_yaml_goes_in_and_comes_out(http: Client) -> None:
     created = await http("POST", WIDGETS, body, kind="application/yaml", Accept="application/yaml")
     assert created.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(created.raw)["spec"] == {"owner": "me", "colour": "Green"}
+
+
+async def test_yaml_is_read_and_written_beside_the_event_loop(http: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work: list[str] = []
+
+    def noted(of: type, name: str) -> None:
+        original = getattr(of, name)
+
+        def note(*arguments: object) -> object:
+            at_work.append("loop" if threading.current_thread() is threading.main_thread() else "beside")
+            return original(*arguments)
+
+        monkeypatch.setattr(of, name, note)
+
+    noted(bodies._JsonLikeLoader, "get_single_data")
+    noted(Renderer, "one")
+    body = yaml.safe_dump(widget("a")).encode()
+    await http("POST", WIDGETS, body, kind="application/yaml", Accept="application/yaml")
+    await http("GET", f"{WIDGETS}/a", Accept="application/yaml")
+    assert at_work == ["beside"] * 3
 
 
 async def test_a_body_beyond_the_limit_is_not_read(http: Client) -> None:
@@ -67,6 +90,15 @@ async def test_a_deleted_collection_is_what_the_selector_chose(http: Client) -> 
     assert len((await http("GET", WIDGETS)).json["items"]) == 3
     await http("DELETE", f"{WIDGETS}?labelSelector=tier=gold")
     assert [item["metadata"]["name"] for item in (await http("GET", WIDGETS)).json["items"]] == ["c"]
+
+
+async def test_a_collection_larger_than_a_batch_is_deleted_whole(http: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.server.kubernetes.resources._TOGETHER", 2)
+    for number in range(5):
+        await http("POST", WIDGETS, widget(f"w{number}"))
+    gone = await http("DELETE", WIDGETS)
+    assert [item["metadata"]["name"] for item in gone.json["items"]] == ["w0", "w1", "w2", "w3", "w4"]
+    assert (await http("GET", WIDGETS)).json["items"] == []
 
 
 async def test_pages_add_up_to_the_list(http: Client) -> None:
@@ -141,6 +173,41 @@ async def test_an_idle_watch_sends_bookmarks_so_that_it_is_not_taken_for_dead(
 async def test_there_is_no_watch_in_yaml(http: Client) -> None:
     refused = await http("GET", f"{WIDGETS}?watch=1", Accept="application/yaml")
     assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+
+
+async def test_there_is_no_list_in_yaml_which_would_hold_up_everybody(http: Client) -> None:
+    refused = await http("GET", WIDGETS, Accept="application/yaml")
+    assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+    assert "application/json" in refused.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(StorageFull("the disk is full"), "the disk is full"), (RuntimeError("inside"), "its log has the details")],
+)
+async def test_a_watch_that_breaks_ends_with_an_error_line(
+    http: Client, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def broken(*_: object, **__: object) -> bytes:
+        raise error
+
+    await http("POST", WIDGETS, widget("a"))
+    monkeypatch.setattr(Renderer, "event", broken)
+    async with http.session.get(f"{WIDGETS}?watch=1") as response:
+        lines = (await response.read()).splitlines()
+    assert response.status == 200
+    [event] = map(json.loads, lines)
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 500)
+    assert message in event["object"]["message"]
+
+
+async def test_a_watch_from_now_on_begins_at_the_version_of_the_store(http: Client) -> None:
+    await http("POST", WIDGETS, widget("before"))
+    query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+    async with http.session.get(f"{WIDGETS}?{query}") as response:
+        await http("POST", WIDGETS, widget("after"))
+        event = json.loads(await response.content.readline())
+    assert event["object"]["metadata"]["name"] == "after"
 
 
 async def test_changes_arrive_while_one_watches(http: Client) -> None:

@@ -118,6 +118,15 @@ async def test_a_typed_client_creates_and_deletes_without_json(http: Client) -> 
     assert (refused.code, refused.json["reason"]) == (409, "Conflict")
 
 
+async def test_an_object_is_not_replaced_by_protobuf_which_would_lose_its_other_fields(http: Client) -> None:
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "made"}}
+    assert (await http("POST", "/api/v1/namespaces", made)).code == 201
+    body = wrapped("v1", "Namespace", field(1, field(1, b"made")))
+    refused = await http("PUT", "/api/v1/namespaces/made", body, kind=PROTOBUF)
+    assert (refused.code, refused.json["reason"]) == (415, "UnsupportedMediaType")
+    assert "application/json" in refused.json["message"]
+
+
 TIME, MICRO = "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000005Z"
 REFERENCE = {
     "apiVersion": "v1",

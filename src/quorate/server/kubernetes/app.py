@@ -18,8 +18,7 @@ from quorate.api.kind import Kind
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.health import Health
-from quorate.engine.logs import get_logger
-from quorate.errors import ApiError, InternalError, QuorateError
+from quorate.errors import ApiError
 from quorate.server.kubernetes import discovery, openapi, status
 from quorate.server.kubernetes.auth import Access
 from quorate.server.kubernetes.health import report
@@ -37,7 +36,6 @@ Json = dict[str, Any]
 KUBERNETES = ("1", "36")
 
 _TARGET = web.RequestKey("target", Target)
-_log = get_logger(__name__)
 
 
 class Facade:
@@ -111,17 +109,12 @@ class Facade:
     async def _explained(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
-        except ApiError as error:
-            return _failure(error)
-        except QuorateError as error:  # the data file: the message is for people
-            return _failure(InternalError(str(error)))
         except web.HTTPNotFound:
             return _nothing_there()
         except web.HTTPException as error:
             return web.Response(status=error.status, text=error.reason, headers=_allowed(error))
-        except Exception:
-            _log.exception("a request failed in a way nobody foresaw", method=request.method, path=request.path)
-            return _failure(InternalError("an error of the server; its log has the details"))
+        except Exception as error:
+            return _failure(status.explained(error))
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:

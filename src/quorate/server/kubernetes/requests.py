@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,13 +16,15 @@ from quorate.server.kubernetes.core_messages import parse_protobuf
 #: As a real API server: a larger body is not read.
 MAX_BODY = 3 * 1024 * 1024
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
 _PARSERS: dict[str, Callable[[bytes], Parsed]] = {
     "": parse_json,
     "application/json": parse_json,
     "application/yaml": parse_yaml,
     "application/x-yaml": parse_yaml,
     "text/yaml": parse_yaml,
-    "application/vnd.kubernetes.protobuf": lambda body: Parsed(parse_protobuf(body)),
+    PROTOBUF: lambda body: Parsed(parse_protobuf(body)),
 }
 
 
@@ -38,9 +41,10 @@ async def read_tree(request: web.Request) -> Parsed:
             "the body of the request was in an unknown format - accepted media types include: "
             "application/json, application/yaml"
         )
-    body = await _read(request)
+    body, parse = await _read(request), _PARSERS[given]
     try:
-        return _PARSERS[given](body)
+        # YAML of the largest size takes seconds: nobody else should wait for it.
+        return await asyncio.to_thread(parse, body) if parse is parse_yaml else parse(body)
     except ValueError as error:
         raise BadRequest(f"the body of the request cannot be read: {error}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -9,7 +10,16 @@ from aiohttp import web
 
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import EmbeddedStore, Page, Record, Written, parse_version
-from quorate.errors import BadRequest, Cause, Conflict, Expired, MethodNotAllowed, NotFound, ServerTimeout
+from quorate.errors import (
+    BadRequest,
+    Cause,
+    Conflict,
+    Expired,
+    MethodNotAllowed,
+    NotFound,
+    ServerTimeout,
+    UnsupportedMediaType,
+)
 from quorate.server.kubernetes import patches, status
 from quorate.server.kubernetes.bodies import Parsed
 from quorate.server.kubernetes.negotiation import Format, negotiate
@@ -23,6 +33,7 @@ from quorate.server.kubernetes.options import (
 from quorate.server.kubernetes.paths import Target
 from quorate.server.kubernetes.rendering import Renderer
 from quorate.server.kubernetes.requests import (
+    PROTOBUF,
     duplicates,
     media_type,
     read_optional_tree,
@@ -31,7 +42,7 @@ from quorate.server.kubernetes.requests import (
     warning_headers,
 )
 from quorate.server.kubernetes.tables import parse_include
-from quorate.server.kubernetes.watching import Watches, current_version
+from quorate.server.kubernetes.watching import Watches
 
 #: What a method means on a collection and on an object.
 _COLLECTION_VERBS = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -44,6 +55,9 @@ _OBJECT_VERBS = {
     "DELETE": "delete",
 }
 _STATUS_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch"}
+
+#: Deletions that wait for the disk together.
+_TOGETHER = 500
 
 
 class Resources:
@@ -73,7 +87,7 @@ class Resources:
             # A line of JSON per event: there is no such thing for YAML.
             renderer = self._renderer(request, target, formats=(Format.JSON,))
             return await self._watches.stream(request, target, options, renderer)
-        renderer = self._renderer(request, target, many=True)
+        renderer = self._list_renderer(request, target)
         page = self._page(target, options)
         _check_version(options, page.resource_version)
         return _answer(renderer.many(page), renderer)
@@ -82,8 +96,8 @@ class Resources:
         renderer = self._renderer(request, target)
         record = self._store.read(target.kind, target.name, target.namespace)
         if version := request.query.get("resourceVersion"):
-            _check_reached(parse_version(version), current_version(self._store, target.kind))
-        return _answer(renderer.one(record), renderer)
+            _check_reached(parse_version(version), self._store.resource_version)
+        return _answer(await _one(record, renderer), renderer)
 
     async def _create(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = write_options(request.query, "CreateOptions")
@@ -97,14 +111,20 @@ class Resources:
             field_validation=options.field_validation,
             problems=duplicates(parsed),
         )
-        return _written(written, renderer, code=201)
+        return await _written(written, renderer, code=201)
 
     async def _update(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = write_options(request.query, "UpdateOptions")
         renderer = self._renderer(request, target)
+        if media_type(request) == PROTOBUF:
+            # We read only the fields that our types know: the object would lose all its others.
+            raise UnsupportedMediaType(
+                "an object cannot be replaced by protobuf - accepted media types include: "
+                "application/json, application/yaml"
+            )
         parsed = await read_tree(request)
         written = await self._change(target, lambda _: parsed.value, options, parsed, patch=False)
-        return _written(written, renderer)
+        return await _written(written, renderer)
 
     async def _patch(self, request: web.Request, target: Target) -> web.StreamResponse:
         form = media_type(request)
@@ -114,7 +134,7 @@ class Resources:
         parsed = await read_patch(request)
         change = patches.change_of(target.kind, form, parsed.value)
         written = await self._change(target, change, options, parsed, patch=True)
-        return _written(written, renderer)
+        return await _written(written, renderer)
 
     async def _change(
         self, target: Target, change: patches.Change, options: WriteOptions, parsed: Parsed, *, patch: bool
@@ -143,17 +163,18 @@ class Resources:
             dry_run=options.dry_run,
         )
         if not done.gone:
-            return _answer(renderer.one(done.record), renderer)
+            return _answer(await _one(done.record, renderer), renderer)
         body = status.encode(status.deleted(target.kind, target.name, done.record.typed.metadata.uid))
         return web.Response(body=body, content_type="application/json")
 
     async def _delete_collection(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = list_options(request.query)
         how = delete_options(request.query, await read_optional_tree(request))
-        renderer = self._renderer(request, target, many=True)
+        renderer = self._list_renderer(request, target)
         page = self._page(target, options)
-        for record in page.records:
-            await self._delete_if_same(record, dry_run=how.dry_run)
+        for begin in range(0, len(page.records), _TOGETHER):
+            some = page.records[begin : begin + _TOGETHER]
+            await asyncio.gather(*(self._delete_if_same(record, dry_run=how.dry_run) for record in some))
         return _answer(renderer.many(page), renderer)
 
     async def _delete_if_same(self, record: Record, *, dry_run: bool) -> None:
@@ -171,6 +192,10 @@ class Resources:
             limit=options.limit,
             continue_token=options.continue_token,
         )
+
+    def _list_renderer(self, request: web.Request, target: Target) -> Renderer:
+        # A list may be large, and YAML is slow: writing it would hold up everybody else.
+        return self._renderer(request, target, many=True, formats=(Format.JSON,))
 
     def _renderer(
         self, request: web.Request, target: Target, *, many: bool = False, formats: tuple[Format, ...] = tuple(Format)
@@ -223,11 +248,18 @@ def _check_reached(wanted: int, current: int) -> None:
         )
 
 
+async def _one(record: Record, renderer: Renderer) -> bytes:
+    """A large object takes seconds to write as YAML: nobody else should wait for it."""
+    if renderer.representation.format is Format.YAML:
+        return await asyncio.to_thread(renderer.one, record)
+    return renderer.one(record)
+
+
 def _answer(body: bytes, renderer: Renderer, code: int = 200) -> web.Response:
     return web.Response(status=code, body=body, headers={"Content-Type": renderer.content_type})
 
 
-def _written(written: Written, renderer: Renderer, code: int = 200) -> web.Response:
-    answer = _answer(renderer.one(written.record), renderer, code)
+async def _written(written: Written, renderer: Renderer, code: int = 200) -> web.Response:
+    answer = _answer(await _one(written.record, renderer), renderer, code)
     answer.headers.extend(warning_headers(written.warnings))
     return answer

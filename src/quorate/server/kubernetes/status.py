@@ -7,9 +7,24 @@ from typing import Any
 import msgspec
 
 from quorate.api.kind import Kind
-from quorate.errors import ApiError, Cause, Invalid
+from quorate.engine.logs import get_logger
+from quorate.errors import ApiError, BadRequest, Cause, InternalError, Invalid, QuorateError
 
 Json = dict[str, Any]
+
+_log = get_logger(__name__)
+
+
+def explained(error: Exception) -> ApiError:
+    """What a client is told of an error; what nobody foresaw goes to the log instead."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, QuorateError):  # the data file: the message is for people
+        return InternalError(str(error))
+    if isinstance(error, RecursionError):
+        return BadRequest("the object is nested too deeply")
+    _log.error("a request failed in a way nobody foresaw", exc_info=error)
+    return InternalError("an error of the server; its log has the details")
 
 
 def failure(error: ApiError) -> Json:

@@ -14,10 +14,8 @@ from contextlib import aclosing, contextmanager, suppress
 
 from aiohttp import web
 
-from quorate.api.kind import Kind
 from quorate.engine.embedded import Change, EmbeddedStore, Subscription
 from quorate.engine.store import EventType
-from quorate.errors import ApiError
 from quorate.server.kubernetes import status
 from quorate.server.kubernetes.options import ListOptions
 from quorate.server.kubernetes.paths import Target
@@ -50,7 +48,7 @@ class Watches:
         """Answer a watch."""
         subscription = self._store.subscribe(
             target.kind,
-            resource_version=self._begin(target.kind, options),
+            resource_version=self._begin(options),
             namespace=target.namespace,
             labels=options.labels,
             fields=options.fields,
@@ -67,8 +65,10 @@ class Watches:
                             await self._send(subscription, response, renderer, bookmarks=options.bookmarks)
                 except TimeoutError:
                     pass  # its time is over
-                except ApiError as error:
-                    await response.write(watch_line("ERROR", status.encode(status.failure(error))))
+                except ConnectionResetError:
+                    raise
+                except Exception as error:  # too late for another response: it is the stream's last line
+                    await response.write(watch_line("ERROR", status.encode(status.failure(status.explained(error)))))
                 await response.write_eof()
         return response
 
@@ -90,9 +90,9 @@ class Watches:
             elif bookmarks:
                 await response.write(renderer.bookmark(change.version, ends_state=change.initial_events_end))
 
-    def _begin(self, kind: Kind, options: ListOptions) -> int | None:
+    def _begin(self, options: ListOptions) -> int | None:
         if options.send_initial_events is False and not options.resource_version:
-            return current_version(self._store, kind)  # from now on, without the state
+            return self._store.resource_version  # from now on, without the state
         return options.resource_version
 
     @contextmanager
@@ -104,8 +104,3 @@ class Watches:
             yield deadline
         finally:
             del self._deadlines[id(deadline)]
-
-
-def current_version(store: EmbeddedStore, kind: Kind) -> int:
-    """The version that a list would have now."""
-    return store.read_page(kind, limit=1).resource_version
