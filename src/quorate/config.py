@@ -26,7 +26,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Everything that can be set, with its default. A relative path is relative to where the process starts."""
 
     #: The directory that holds everything that must survive a restart.
-    data: str = "~/.local/share/quorate"
+    data: Annotated[str, Meta(min_length=1)] = "~/.local/share/quorate"
     #: The address to listen on. Anything but a loopback address makes a token and TLS mandatory.
     listen: str = "127.0.0.1"
     #: 0 lets the system choose; the line that says "ready" tells which.

@@ -65,7 +65,11 @@ def test_a_file_that_is_not_there_is_an_error(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("environ", "flags", "origin"),
-    [({"QUORATE_PORT": "x"}, {}, "environment variable QUORATE_PORT: 'x'"), ({}, {"port": -1}, "flag --port: -1")],
+    [
+        ({"QUORATE_PORT": "x"}, {}, "environment variable QUORATE_PORT: 'x'"),
+        ({}, {"port": -1}, "flag --port: -1"),
+        ({"QUORATE_DATA": ""}, {}, "environment variable QUORATE_DATA: ''"),
+    ],
 )
 def test_a_wrong_value_is_reported_with_its_place(environ: dict[str, str], flags: dict[str, int], origin: str) -> None:
     with pytest.raises(ConfigError) as error:

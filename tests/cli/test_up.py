@@ -163,11 +163,15 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path) -> None:
         (["--data", "{dir}", "--token-file", "{dir}/short"], "must be at least 16 printable"),
         (["--data", "{dir}", "--listen", "0.0.0.0", "--tls-key", "x"], "must be given together"),
         (["--data", "{dir}", "--listen", "0.0.0.0", "--tls-key", "x", "--tls-certificate", "y"], "cannot use the cert"),
+        (["--data", "{dir}", "--token-file", "{dir}/binary"], "binary is not text"),
+        (["--data", "{dir}", "--tls-key", "x"], "must be given together"),
+        (["--data", "{dir}", "--tls-key", "x", "--tls-certificate", "y"], "cannot use the cert"),
         (["--config", "{dir}/none.yaml"], "none.yaml: cannot be read"),
     ],
 )
 def test_a_setting_that_cannot_be_used(tmp_path: Path, arguments: list[str], problem: str) -> None:
     (tmp_path / "short").write_text("secret")
+    (tmp_path / "binary").write_bytes(b"\xff" * 32)
     code, said = refused(*(argument.replace("{dir}", str(tmp_path)) for argument in arguments))
     assert code == 3
     assert problem in said

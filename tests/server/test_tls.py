@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from quorate.errors import ConfigError
-from quorate.server.kubernetes.tls import Certificates, ensure_certificates
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("localhost", "127.0.0.1")
@@ -37,6 +38,17 @@ def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "tls").stat().st_mode) == 0o700
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "tls").iterdir()}
     assert modes == dict.fromkeys(("ca.crt", "ca.key", "server.crt", "server.key"), 0o600)
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[bytes, bool]] = []
+    path = tmp_path / "token"
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append((Path(f"/proc/self/fd/{number}").read_bytes(), path.exists()))
+    )
+    write_private(path, b"secret")
+    assert synced == [(b"secret", False)]
+    assert path.read_bytes() == b"secret"
 
 
 def test_what_is_still_good_is_kept(tmp_path: Path) -> None:

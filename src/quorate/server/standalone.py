@@ -60,6 +60,7 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             identity=socket.gethostname(),
             component="quorate",
             registry=registry,
+            freeze_gc=True,
         )
         facade = Facade(
             store,
@@ -98,8 +99,9 @@ def _prepared(data: Path) -> Path:
 
 
 def _security(config: Config, data: Path, clock: Clock) -> tuple[Access, Certificates | None]:
-    """Open on loopback; anywhere else, or when a token is given, by token and over TLS."""
-    if is_loopback(config.listen) and not config.token_file:
+    """Open on loopback; anywhere else, or when a token or a certificate is given, by token and over TLS."""
+    given = config.token_file or config.tls_certificate or config.tls_key
+    if is_loopback(config.listen) and not given:
         _log.warning("open: every user and program of this machine may do everything", listen=config.listen)
         return Access(), None
     return Access(_token(config, data)), _certificates(config, data, clock)
@@ -110,9 +112,11 @@ def _token(config: Config, data: Path) -> str:
     if not config.token_file and not path.exists():
         write_private(path, secrets.token_urlsafe(32).encode())
     try:
-        token = path.read_text().strip()
+        token = path.read_text("utf-8").strip()
     except OSError as error:
         raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the token file {path} is not text") from None
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(f"the token in {path} must be at least 16 printable ASCII characters on one line")
     return token

@@ -90,6 +90,8 @@ def write_private(path: Path, data: bytes) -> None:
     temporary.unlink(missing_ok=True)
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
+        file.flush()
+        os.fsync(file.fileno())  # before the name: after a power cut it must not be the name of an empty file
     temporary.replace(path)
 
 
