@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -137,6 +138,30 @@ async def test_a_failed_commit_fails_everybody_who_built_on_it(
     await store.patch(Widget, "w", patch={"spec": {"low": 9}})
     change = await anext(subscription)
     assert (change.version, change.version) == (before.resource_version + 1, store.resource_version)
+
+
+async def test_a_failed_commit_fails_those_who_wait_behind_it_too(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = WatchedDatabase(store, monkeypatch)
+    loop, committing, more = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def fail() -> None:
+        loop.call_soon_threadsafe(committing.set)
+        more.wait()
+        raise StorageFull("no space")
+
+    watched.before_commit = fail
+    first = asyncio.create_task(store.create_raw(WIDGET, widget("first")))
+    await committing.wait()
+    second = asyncio.create_task(store.create_raw(WIDGET, widget("second")))
+    await asyncio.sleep(0)
+    more.set()
+    results = await asyncio.gather(first, second, return_exceptions=True)
+    assert ([type(result) for result in results], watched.batches) == ([StorageFull, StorageFull], [1])
+    watched.before_commit = lambda: None
+    await store.create_raw(WIDGET, widget("first"))
+    assert [record.name for record in store.read_page(WIDGET).records] == ["first"]
 
 
 async def test_a_writer_that_is_cancelled_disturbs_nobody(store: EmbeddedStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.engine.embedded import EmbeddedStore, HistoryLimits
@@ -82,6 +82,7 @@ async def test_a_namespace_is_a_part_of_the_list() -> None:
     assert len(store.read_page(GADGET).records) == 6
 
 
+@settings(deadline=None)
 @given(st.integers(1, 4), st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 3)), max_size=12))
 async def test_paging_gives_what_one_list_gave_whatever_happens_between(
     limit: int, actions: list[tuple[str, int]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quorate.api.kind import Kind
@@ -24,6 +24,9 @@ KINDS = (WIDGET, EXOTIC)
 NODES = {kind: compile_node(structural_schema(kind)) for kind in KINDS}
 CHECKS = {kind: compile_check(node) for kind, node in NODES.items()}
 DECODERS = {kind: TypedDecoder(kind) for kind in KINDS}
+
+#: How long an example takes says something about the machine, not about the engine.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 #: Values that somebody might send anywhere, among them those that two readers might read differently.
 ODD: st.SearchStrategy[Any] = st.sampled_from(
@@ -98,6 +101,7 @@ def accepted_slow(kind: Kind, tree: Tree) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@patient
 @given(st.data())
 def test_both_judges_give_the_same_verdict(kind: Kind, data: st.DataObject) -> None:
     tree = data.draw(contents(kind))
@@ -105,6 +109,7 @@ def test_both_judges_give_the_same_verdict(kind: Kind, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@patient
 @given(st.data())
 def test_the_next_state_decodes_as_if_it_were_the_first(kind: Kind, data: st.DataObject) -> None:
     before, after = data.draw(contents(kind)), data.draw(contents(kind))
@@ -129,6 +134,7 @@ def test_the_next_state_decodes_as_if_it_were_the_first(kind: Kind, data: st.Dat
 def test_the_generator_makes_both_good_and_bad_objects() -> None:
     verdicts = set()
 
+    @patient
     @given(contents(WIDGET))
     def look(tree: Tree) -> None:
         verdicts.add(accepted_slow(WIDGET, tree))

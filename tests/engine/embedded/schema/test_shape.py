@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quorate.api.core import Node
@@ -81,6 +81,7 @@ json = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(json)
 def test_what_is_in_shape_stays_as_it_is(value: Any) -> None:
     once = shape(value, None, NESTED, "", [])
