@@ -249,7 +249,7 @@ def _check_reached(wanted: int, current: int) -> None:
 
 
 async def _one(record: Record, renderer: Renderer) -> bytes:
-    """A large object takes seconds to write as YAML: nobody else should wait for it."""
+    """A large object takes long to write as YAML: nobody else should wait for it."""
     if renderer.representation.format is Format.YAML:
         return await asyncio.to_thread(renderer.one, record)
     return renderer.one(record)
