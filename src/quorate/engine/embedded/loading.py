@@ -47,7 +47,7 @@ def load(database: Database, kinds: Iterable[KindRules]) -> State:
                 # From now on the file has rows of both shapes.
                 fingerprints[f"schema {row.kind}"] = _MIXED
         key = (row.namespace, row.name)
-        collection.put(key, _decode(database, collection.kind, key, row, outdated=row.kind in outdated))
+        collection.put(key, _decode(database, collection.kind, key, row, outdated=row.kind in outdated), row.at)
     database.start_writing()
     if any(notes.get(name) != fingerprint for name, fingerprint in fingerprints.items()):
         database.note(fingerprints)

@@ -9,7 +9,7 @@ from quorate.api.kind import Kind
 from quorate.engine.embedded.record import Record, Tree
 from quorate.errors import Cause, Forbidden, NotFound
 
-#: Created when a store is.
+#: Created when a store is opened without them.
 FIRST = ("default", "kube-node-lease", "kube-public", "kube-system", "quorate-system")
 _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -6,6 +6,7 @@ the write is on the disk.
 
 from __future__ import annotations
 
+import asyncio
 import random as randomness
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from quorate.engine.clock import Clock
 from quorate.engine.embedded import metadata, namespaces, pages, semantics, subscriptions
 from quorate.engine.embedded.committer import InlineCommitter, ThreadCommitter
 from quorate.engine.embedded.database import Database
+from quorate.engine.embedded.expiry import Expiry, expires
 from quorate.engine.embedded.loading import load
 from quorate.engine.embedded.record import (
     Change,
@@ -71,8 +73,11 @@ class RawStore:
         self._queue = WriteQueue(self._state, self._committer, self._committed, inline=inline)
         self._namespaces = next((kind for kind in self._rules if namespaces.is_namespace(kind)), None)
         self._emptying = ""
+        self._expiry = next(
+            (Expiry(self._state.collections[kind], clock) for kind in self._rules if expires(kind)), None
+        )
         self._bookmarked = clock.monotonic()
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -97,10 +102,13 @@ class RawStore:
         except BaseException:
             database.close()
             raise
-        spaces = store._namespaces
-        if spaces is not None and not store._state.collections[spaces].objects:
-            for name in namespaces.FIRST:
-                await store.create_raw(spaces, namespaces.new(spaces, name))
+        try:
+            store._expire()
+            if store._namespaces is not None:
+                await store._set_up_namespaces(store._namespaces)
+        except BaseException:
+            await store.close()
+            raise
         return store
 
     # Reading.
@@ -352,15 +360,22 @@ class RawStore:
 
     async def close(self) -> None:
         """Finish the writes that were begun, end all subscriptions, and let go of the file."""
-        if self._closed:
-            return
-        self._closed = True
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        # Of all who ask, one may lose patience; the file is let go of all the same.
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         await self._queue.drain()
         await self._committer.stop()
         self._subscribers.end()
         self._database.close()
 
     # Inside.
+
+    @property
+    def _closed(self) -> bool:
+        return self._closing is not None
 
     def _collection(self, kind: Kind) -> Collection:
         try:
@@ -414,12 +429,23 @@ class RawStore:
             if kind.namespaced:
                 yield from self._queue.current_in(kind, namespace)
 
+    async def _set_up_namespaces(self, kind: Kind) -> None:
+        """Finish the deletions that the end of the last process cut short, and create what must be there."""
+        for space in tuple(self._state.collections[kind].in_order()):
+            if space.typed.deleting:
+                self._empty(space.name)
+        for name in namespaces.FIRST:
+            if self._queue.current(kind, ("", name)) is None:
+                await self.create_raw(kind, namespaces.new(kind, name))
+
     def _empty(self, namespace: str) -> None:
         """Delete everything in a namespace."""
         self._emptying = namespace
-        for record in tuple(self._content(namespace)):
-            self._delete(record)
-        self._emptying = ""
+        try:
+            for record in tuple(self._content(namespace)):
+                self._delete(record)
+        finally:
+            self._emptying = ""
         self._release_namespace(namespace)
 
     def _release_namespace(self, name: str) -> None:
@@ -430,6 +456,12 @@ class RawStore:
             if space is not None and space.typed.deleting and not self._held(space):
                 self._delete(space)
 
+    def _expire(self) -> None:
+        """Delete what has expired, whatever holds it; not what is about to change."""
+        for old in () if self._expiry is None or self._closed else self._expiry.sweep():
+            if self._queue.current(old.kind, (old.namespace, old.name)) is old:
+                self._add(EventType.DELETED, at_version(old, self._queue.next_version), old)
+
     def _committed(self, writes: Sequence[Write]) -> None:
         """Make committed writes visible."""
         published: dict[Kind, list[subscriptions.Published]] = {}
@@ -437,7 +469,7 @@ class RawStore:
             record, kind = write.record, write.record.kind
             replaced = write.before.version if write.before is not None else 0
             gone = write.type is EventType.DELETED
-            self._state.collections[kind].put(write.key, None if gone else record)
+            self._state.collections[kind].put(write.key, None if gone else record, write.at)
             self._state.remember(kind, Entry(record.version, write.type.value, write.key, replaced, write.at))
             change = Change(write.type, record, record.version)
             published.setdefault(kind, []).append((change, write.before))
@@ -447,6 +479,9 @@ class RawStore:
         if self._clock.monotonic() - self._bookmarked >= self._limits.bookmarks:
             self._bookmarked = self._clock.monotonic()
             self._subscribers.bookmark(self._state.version)
+        if self._expiry is not None and self._expiry.due():
+            # Not here: inline, a write is committed at once, and this commit is not finished.
+            asyncio.get_running_loop().call_soon(self._expire)
 
 
 def _no_such_resource() -> NotFound:

@@ -53,17 +53,20 @@ class Entry(NamedTuple):
 class Collection:
     """The objects of one kind."""
 
-    __slots__ = ("_keys", "_read_raw", "entries", "kind", "objects")
+    __slots__ = ("_keys", "_read_raw", "changed", "entries", "kind", "objects")
 
     def __init__(self, kind: Kind, read_raw: ReadRaw) -> None:
         self.kind = kind
         self.objects: dict[Key, Record] = {}
+        #: When each object last changed, in seconds of the epoch, in the order of those changes.
+        self.changed: dict[Key, float] = {}
         self.entries: deque[Entry] = deque()
         self._keys: list[Key] | None = None
         self._read_raw = read_raw
 
-    def put(self, key: Key, record: Record | None) -> None:
-        """Make this the object's state; None when it is gone."""
+    def put(self, key: Key, record: Record | None, at: float) -> None:
+        """Make this the object's state since ``at``; None when it is gone."""
+        self.changed.pop(key, None)
         if record is None:
             del self.objects[key]
             self._keys = None
@@ -71,6 +74,7 @@ class Collection:
             if key not in self.objects:
                 self._keys = None
             self.objects[key] = record
+            self.changed[key] = at
 
     def keys(self) -> Sequence[Key]:
         """All keys, in order. Sorted anew only after one came or went."""
