@@ -58,6 +58,24 @@ async def test_an_object_of_a_namespaced_kind_needs_a_namespace(store: Store) ->
     assert ("metadata.namespace", "FieldValueRequired") in {(each.field, each.reason) for each in caught.value.causes}
     with pytest.raises(NotFound):
         await store.create(gadget("g", "nowhere"))
+    await store.create(gadget("g"))
+    for attempt in (
+        store.get(Gadget, "g"),
+        store.patch(Gadget, "g", patch={"spec": {"low": 1}}),
+        store.patch_status(Gadget, "g", patch={"phase": "x"}),
+        store.delete(Gadget, "g"),
+    ):
+        # Not "not found", which would be taken for "gone".
+        with pytest.raises(BadRequest):
+            await attempt
+
+
+async def test_a_namespace_says_nothing_of_an_object_that_has_none(store: Store) -> None:
+    made = await store.create(widget("a"))
+    assert await store.get(Widget, "a", "default") == made
+    assert (await store.list(Widget, namespace="default")).items == (made,)
+    with pytest.raises(BadRequest):
+        await store.get(Widget, "")
 
 
 @pytest.mark.parametrize(

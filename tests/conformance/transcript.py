@@ -50,10 +50,11 @@ class Renaming:
                 continue
             if key == "causes":
                 # The real server finds them in the random order of a Go map.
-                result[key] = sorted(self.rename(each), key=lambda cause: (cause.get("field", ""), cause["message"]))
+                causes = [{**cause, "message": self._message(cause["message"])} for cause in each]
+                result[key] = sorted(causes, key=lambda cause: (cause.get("field", ""), cause["message"]))
                 continue
             if key == "message" and value.get("status") == "Failure":
-                result[key] = self._text(re.sub(r"\d+", lambda found: self._number(found[0]), each), key)
+                result[key] = self._message(each)
                 continue
             if collection and key in ("metadata", "object"):
                 result[key] = self._collection(each)
@@ -99,6 +100,10 @@ class Renaming:
         for pattern, name in self._generated:
             value = pattern.sub(name, value)
         return value if len(value) < LONG else f"{value[:40]}… {len(value)} letters"
+
+    def _message(self, value: str) -> str:
+        """The words of a refusal, which may quote versions or a whole object."""
+        return self._text(re.sub(r"\d+", lambda found: self._number(found[0]), value), "message")
 
     def _number(self, digits: str) -> str:
         return self._name("rv", digits) if digits in self._versions else digits

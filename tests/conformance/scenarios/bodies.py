@@ -43,8 +43,3 @@ async def content_types(scene: Scene) -> None:
     await scene.post(WIDGETS, widget("a"), content_type="text/plain", query=DRY)
     await scene.post(WIDGETS, widget("a"), content_type="application/json; charset=utf-8", query=DRY)
     await scene.post(WIDGETS, widget("a"), content_type="nonsense", query=DRY)
-
-
-async def too_large(scene: Scene) -> None:
-    refused = await scene.post(WIDGETS, widget("a", motto="x" * (4 * 1024 * 1024)), query=DRY)
-    assert refused["code"] == 413

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from typing import TypeVar, cast
 
 from quorate.api.codec import to_dict
+from quorate.api.kind import Kind
 from quorate.api.meta import Resource
 from quorate.engine import merge
 from quorate.engine.embedded.raw import RawStore
-from quorate.engine.embedded.record import FieldValidation, version_number
+from quorate.engine.embedded.record import FieldValidation, Key, version_number
 from quorate.engine.embedded.subscriptions import Subscription
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import MergePatch, ObjectList, WatchEvent
@@ -26,6 +27,7 @@ class EmbeddedStore(RawStore):
     """A store in this process (see :class:`quorate.engine.store.Store`). Open it with :meth:`open`."""
 
     async def get(self, cls: type[R], name: str, namespace: str = "") -> R:
+        namespace, name = _address(cls.KIND, name, namespace)
         return cast("R", self.read(cls.KIND, name, namespace).typed)
 
     async def list(
@@ -36,7 +38,7 @@ class EmbeddedStore(RawStore):
         labels: Selector = EVERYTHING,
         fields: Selector = EVERYTHING,
     ) -> ObjectList[R]:
-        page = self.read_page(cls.KIND, namespace=namespace, labels=labels, fields=fields)
+        page = self.read_page(cls.KIND, namespace=_space(cls.KIND, namespace), labels=labels, fields=fields)
         return ObjectList(tuple(cast("R", record.typed) for record in page.records), str(page.resource_version))
 
     def watch(
@@ -49,9 +51,8 @@ class EmbeddedStore(RawStore):
         fields: Selector = EVERYTHING,
     ) -> Watch[R]:
         version = parse_version(resource_version)
-        return Watch(
-            self.subscribe(cls.KIND, resource_version=version, namespace=namespace, labels=labels, fields=fields)
-        )
+        space = _space(cls.KIND, namespace)
+        return Watch(self.subscribe(cls.KIND, resource_version=version, namespace=space, labels=labels, fields=fields))
 
     async def create(self, obj: R, *, dry_run: bool = False) -> R:
         written = await self.create_raw(
@@ -75,7 +76,7 @@ class EmbeddedStore(RawStore):
     ) -> R:
         written = await self._update(
             cls.KIND,
-            (namespace, name),
+            _address(cls.KIND, name, namespace),
             lambda current: merge.apply(current, patch),
             subresource="",
             resource_version=resource_version,
@@ -98,7 +99,7 @@ class EmbeddedStore(RawStore):
     ) -> R:
         written = await self._update(
             cls.KIND,
-            (namespace, name),
+            _address(cls.KIND, name, namespace),
             lambda current: merge.apply(current, {"status": patch}),
             subresource="status",
             resource_version=resource_version,
@@ -119,6 +120,7 @@ class EmbeddedStore(RawStore):
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> R | None:
+        namespace, name = _address(cls.KIND, name, namespace)
         deleted = await self.delete_raw(
             cls.KIND, name, namespace=namespace, uid=uid, resource_version=resource_version, dry_run=dry_run
         )
@@ -142,6 +144,21 @@ class Watch(AsyncIterator[WatchEvent[R]]):
     async def aclose(self) -> None:
         """Stop watching."""
         await self._subscription.aclose()
+
+
+def _address(kind: Kind, name: str, namespace: str) -> Key:
+    """Where an object is. What no path of an API server could mean is refused here too."""
+    if kind.namespaced and not namespace:
+        # "Not found" would be taken for "gone".
+        raise BadRequest(f"{kind.name} is namespaced: a namespace is needed", group=kind.group, kind=kind.plural)
+    if not name:
+        raise BadRequest("'' cannot be the name of an object", group=kind.group, kind=kind.plural)
+    return (_space(kind, namespace), name)
+
+
+def _space(kind: Kind, namespace: str) -> str:
+    """A namespace says nothing of objects that have none."""
+    return namespace if kind.namespaced else ""
 
 
 def parse_version(text: str) -> int:

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 
 from quorate.api import codec
 from quorate.api.meta import Resource
@@ -20,6 +19,7 @@ from quorate.engine.kubernetes.connection import Connection
 from quorate.engine.kubernetes.paths import birthplace, collection, query, single
 from quorate.engine.kubernetes.transport import DEFAULT_LIMITS, Limits, Observer, Transport
 from quorate.engine.kubernetes.watching import OnUndecodable, typed_event, undecodable
+from quorate.engine.logs import get_logger
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import MergePatch, ObjectList, WatchEvent
 from quorate.errors import Expired, InternalError, OutcomeUnknown, QuorateError, UndecodableObject
@@ -32,7 +32,7 @@ PAGE_SIZE = 500
 WATCH_SECONDS = 300
 MERGE_PATCH = "application/merge-patch+json"
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 class _ListMeta(Struct):
