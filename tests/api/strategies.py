@@ -49,7 +49,8 @@ def _values(info: types.Type) -> st.SearchStrategy[Any]:
         case types.BoolType():
             return st.booleans()
         case types.IntType():
-            return st.integers(-(2**63) if info.ge is None else info.ge, 2**63 - 1 if info.le is None else info.le)
+            least = info.ge if info.ge is not None else -(2**63) if info.gt is None else info.gt + 1
+            return st.integers(least, 2**63 - 1 if info.le is None else info.le)
         case types.DateTimeType():
             return _TIMES
         case types.EnumType():
