@@ -21,7 +21,7 @@ from bench.harness import Report, alternate
 from bench.sample import Sample, sample_json
 from tests.support.apiserver import ApiServer, running_apiserver
 
-OBJECTS = int(os.environ.get("QUORATE_BENCH_OBJECTS", "300"))
+OBJECTS = int(os.environ.get("QUORATE_BENCH_OBJECTS", "1000"))
 ROOT = Path(__file__).parents[1]
 CACHE = Path.home() / ".cache" / "quorate"
 KOPF_PYTHON = CACHE / "bench-venv" / "bin" / "python"

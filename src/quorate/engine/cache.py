@@ -87,15 +87,13 @@ class Cache(Generic[R]):
         self.undecodable: tuple[Key, ...] = ()
         self._version = -1
         self._objects: SortedTable[R] = SortedTable()
+        #: The object with this key (an equal pair will do), if there is one.
+        self.get = self._objects.get
         self._indexes = {index.name: IndexTable(index, panicked) for index in indexes}
         self._graves: dict[Key, _Grave] = {}
         self._handlers: list[Handler[R]] = []
 
     # Reading
-
-    def get(self, key: Key) -> R | None:
-        """The object with this key, if there is one."""
-        return self._objects.get(key)
 
     def list(self, namespace: str = "") -> tuple[R, ...]:
         """All objects, or those of one namespace, sorted by namespace and name."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from quorate.api.meta import Resource
 from quorate.engine.keys import Key
@@ -33,17 +33,17 @@ class Index(Generic[R]):
 class SortedTable(Generic[R]):
     """Objects by key, read in order."""
 
-    __slots__ = ("_listed", "_objects", "_order")
+    __slots__ = ("_listed", "_objects", "_order", "get")
+
+    #: The object with this key (an equal pair will do), if it is here: the dict's own method, for speed.
+    get: Callable[[tuple[str, str]], R | None]
 
     def __init__(self) -> None:
         self._objects: dict[Key, R] = {}
+        self.get = cast("Callable[[tuple[str, str]], R | None]", self._objects.get)
         self._order: list[Key] = []
         #: The last answer of values(), until something changes: most reads find it.
         self._listed: tuple[R, ...] | None = ()
-
-    def get(self, key: Key) -> R | None:
-        """The object with this key, if it is here."""
-        return self._objects.get(key)
 
     def values(self) -> tuple[R, ...]:
         """All objects, in order."""

@@ -44,8 +44,10 @@ class EngineMetrics:
             registry.register(family)
             return family
 
-        def histogram(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> HistogramFamily:
-            family = HistogramFamily(name, text, labels, bounds)
+        def histogram(
+            name: str, text: str, bounds: tuple[float, ...], *labels: str, shared_with: tuple[float, ...] = ()
+        ) -> HistogramFamily:
+            family = HistogramFamily(name, text, labels, bounds, shared_with=shared_with)
             registry.register(family)
             return family
 
@@ -67,7 +69,9 @@ class EngineMetrics:
         self.adds = tallied("workqueue_adds_total", "Keys asked for that nobody had asked for yet", *of_queue)
         self.retries = counter("workqueue_retries_total", "Keys asked for after a failure", *of_queue)
         self.queue_seconds = histogram("workqueue_queue_duration_seconds", "Wait of a key", _QUEUE_SECONDS, *of_queue)
-        self.work_seconds = histogram("workqueue_work_duration_seconds", "Work on a key", _QUEUE_SECONDS, *of_queue)
+        self.work_seconds = histogram(
+            "workqueue_work_duration_seconds", "Work on a key", _QUEUE_SECONDS, *of_queue, shared_with=_PASS_SECONDS
+        )
         self.unfinished = gauge("workqueue_unfinished_work_seconds", "Sum of the work under way", *of_queue)
         self.longest = gauge("workqueue_longest_running_processor_seconds", "Longest work under way", *of_queue)
         self.master = gauge("leader_election_master_status", "1 while this process leads", "name")
@@ -98,13 +102,11 @@ class ControllerMetrics:
         self.added = metrics.adds.labels(name, name).add
         self.retried = metrics.retries.labels(name, name).inc
         self.started = metrics.queue_seconds.labels(name, name).add
-        self._worked = metrics.work_seconds.labels(name, name).add
-        self._passed = metrics.pass_seconds.labels(name).add
-
-    def finished(self, took: float) -> None:
-        """A worker is done with a key."""
-        self._worked(took)
-        self._passed(took)
+        self.success = self.results["success"]
+        # The length of a pass goes by two names, so it is tallied once, with the bounds of both.
+        took = metrics.work_seconds.labels(name, name)
+        metrics.pass_seconds.share(took, name)
+        self.finished = took.add
 
     def follow(self, keys: KeyQueue) -> None:
         """Show the levels of this queue from now on."""

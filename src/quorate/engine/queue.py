@@ -235,7 +235,16 @@ class WorkQueue:
         now = self._clock.monotonic()
         if self.keys.add(key, now, priority=priority, due=now + after):
             self._observer.added()
-        self._wake(now)
+        if self._idle:
+            self._wake(now)
+
+    def wake(self, key: Key) -> None:
+        """Ask for a pass over this key now, because something happened: :meth:`add` for the hot path."""
+        now = self._clock.monotonic()
+        if self.keys.add(key, now):
+            self._observer.added()
+        if self._idle:
+            self._wake(now)
 
     def retry(self, key: Key, *, priority: int, at_least: float = 0.0) -> float:
         """Ask for another pass after a failure, the later the more there were; returns the delay."""
@@ -274,7 +283,8 @@ class WorkQueue:
         """Hand back a key; returns the time."""
         now = self._clock.monotonic()
         self._observer.finished(self.keys.done(key, now))
-        self._wake(now)
+        if self._idle:
+            self._wake(now)
         return now
 
     def close(self) -> None:

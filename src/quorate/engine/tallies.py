@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
@@ -42,13 +43,14 @@ class DurationTally:
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._total += seconds
 
-    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
-        """Hand over the totals; Prometheus wants each bucket to include those below it."""
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str], bounds: Sequence[float]) -> None:
+        """Hand over the totals, for some or all of our bounds; Prometheus wants each bucket to include those below."""
         running, buckets = 0, []
-        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+        for bound, count in zip((*self._bounds, inf), self._counts, strict=True):
             running += count
-            buckets.append((bound, float(running)))
-        family.add_metric(labels, buckets, self._total)
+            if bound in bounds:
+                buckets.append((str(bound), float(running)))
+        family.add_metric(labels, [*buckets, ("+Inf", float(running))], self._total)
 
 
 class CounterFamily:
@@ -73,17 +75,31 @@ class CounterFamily:
 class HistogramFamily:
     """A histogram with labels, made of tallies. Register it as a collector."""
 
-    def __init__(self, name: str, text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str],
+        bounds: Sequence[float],
+        *,
+        shared_with: Sequence[float] = (),
+    ) -> None:
+        """``shared_with`` are the bounds of a histogram that shows the same tallies."""
         self._name, self._text, self._labels, self._bounds = name, text, labels, bounds
+        self._tally_bounds = sorted({*bounds, *shared_with})
         self._tallies: dict[tuple[str, ...], DurationTally] = {}
 
     def labels(self, *values: str) -> DurationTally:
         """The tally with these label values; always the same one."""
-        return self._tallies.setdefault(values, DurationTally(self._bounds))
+        return self._tallies.setdefault(values, DurationTally(self._tally_bounds))
+
+    def share(self, tally: DurationTally, *values: str) -> None:
+        """Show a tally that another histogram shows too. Our bounds must be among its own."""
+        self._tallies[values] = tally
 
     def collect(self) -> Iterable[Metric]:
         """For Prometheus."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
         for values, tally in self._tallies.items():
-            tally.add_to(family, values)
+            tally.add_to(family, values, self._bounds)
         yield family

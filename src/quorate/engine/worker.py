@@ -123,7 +123,11 @@ class Worker(Generic[S]):
             passes, stop_at = 0, self._clock.monotonic() + SLICE
             while job is not None:
                 try:
-                    await self._pass(job)
+                    # A pass that finds nothing to do is most of them, and not worth a coroutine of its own.
+                    if job.key not in self._doubts or await self._could_read_again(job):
+                        plan = self._decide(job)
+                        if plan is not None:
+                            await self._carry_out(job, self._passes, plan)
                 finally:
                     now = self.queue.done(job.key)
                 passes += 1
@@ -131,23 +135,30 @@ class Worker(Generic[S]):
             # A pass that does nothing never waits. Without this, ten thousand of them would hold up everybody else.
             await asyncio.sleep(0)
 
-    async def _pass(self, job: Job) -> None:
-        key = job.key
+    def _decide(self, job: Job) -> Plan | None:
+        """Observe and decide. Returns a plan that has something to carry out; otherwise the pass is over."""
         self._passes += 1
-        number, plan = self._passes, NOTHING
         try:
-            if key in self._doubts:
-                await self._read_again(key)
-            snapshot = self.controller.observe(self._reader, key)
+            snapshot = self.controller.observe(self._reader, job.key)
+            plan = NOTHING
             if snapshot is not None:
                 plan = self.controller.decide(snapshot, self._clock.now(), self._random)
-            if plan.steps:
-                async with asyncio.timeout(self.controller.timeout):
-                    await self._apply(key, plan)
+        except Exception as error:
+            self._failed(job, self._passes, error)
+            return None
+        if plan.steps:
+            return plan
+        self._succeeded(job.key, plan)
+        return None
+
+    async def _carry_out(self, job: Job, number: int, plan: Plan) -> None:
+        try:
+            async with asyncio.timeout(self.controller.timeout):
+                await self._apply(job.key, plan)
         except Exception as error:
             self._failed(job, number, error)
         else:
-            self._succeeded(key, plan)
+            self._succeeded(job.key, plan)
 
     async def _apply(self, key: Key, plan: Plan) -> None:
         doubts: dict[Doubt, None] = {}
@@ -157,12 +168,19 @@ class Worker(Generic[S]):
             if doubts:
                 self._doubts[key] = doubts
 
-    async def _read_again(self, key: Key) -> None:
-        doubts = self._doubts[key]
-        for cls, name in tuple(doubts):
-            await self._writer.read_again(cls, name)
-            del doubts[cls, name]
-        del self._doubts[key]
+    async def _could_read_again(self, job: Job) -> bool:
+        """Clear up what is in doubt about a key; if that fails, the pass is over."""
+        doubts = self._doubts[job.key]
+        try:
+            for cls, name in tuple(doubts):
+                await self._writer.read_again(cls, name)
+                del doubts[cls, name]
+        except Exception as error:
+            self._passes += 1
+            self._failed(job, self._passes, error)
+            return False
+        del self._doubts[job.key]
+        return True
 
     def _succeeded(self, key: Key, plan: Plan) -> None:
         self.queue.forget(key)
@@ -173,7 +191,7 @@ class Worker(Generic[S]):
             self.queue.add(key, after=plan.requeue_after)
             self._metrics.results["requeue_after"]()
         else:
-            self._metrics.results["success"]()
+            self._metrics.success()
 
     def _failed(self, job: Job, number: int, error: Exception) -> None:
         result, at_least = "error", 0.0
@@ -222,7 +240,7 @@ class Worker(Generic[S]):
         return {"controller": controller.name, "kind": kind, "name": str(job.key), "reconcile_id": reconcile_id}
 
     def _handler(self, watch: Watch[Any]) -> Callable[[Key, Any, Any], None]:
-        add, keys, when = self.queue.add, watch.keys, watch.when
+        add, keys, when = self.queue.wake, watch.keys, watch.when
 
         def changed(key: Key, old: Any, new: Any) -> None:
             try:
