@@ -34,8 +34,32 @@ R = TypeVar("R", bound=Resource)
 _OURS_IN_METADATA = ("labels", "annotations", "owner_references")
 
 
+class _OfObject:
+    """A write of the object in ``obj``."""
+
+    __slots__ = ()
+    obj: Resource
+
+    @property
+    def target(self) -> Resource:
+        """The object that is written."""
+        return self.obj
+
+
+class _OfDifference:
+    """A write of the difference between ``observed`` and what is intended."""
+
+    __slots__ = ()
+    observed: Resource
+
+    @property
+    def target(self) -> Resource:
+        """The object that is written."""
+        return self.observed
+
+
 @dataclass(frozen=True, slots=True)
-class Create:
+class Create(_OfObject):
     """A new object. Its name derives from its parent's, so creating it twice is impossible."""
 
     obj: Resource
@@ -47,14 +71,9 @@ class Create:
         if metadata.uid or metadata.resource_version:
             _refuse(self, "it was read from the store: an object that exists is patched")
 
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.obj
-
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(_OfDifference):
     """Everything but status: spec, labels, annotations, owner references."""
 
     observed: Resource
@@ -70,14 +89,9 @@ class Patch:
             _refuse(self, "it changes status: spec and status are two writes, use PatchStatus")
         object.__setattr__(self, "patch", _difference(self))
 
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.observed
-
 
 @dataclass(frozen=True, slots=True)
-class PatchStatus:
+class PatchStatus(_OfDifference):
     """Only status."""
 
     observed: Resource
@@ -96,28 +110,18 @@ class PatchStatus:
         patch = {} if before is after or before == after else difference(_builtins(before), _builtins(after))
         object.__setattr__(self, "patch", patch)
 
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.observed
-
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(_OfObject):
     """Ask for the deletion of exactly this object: one of the same name that came later is not meant."""
 
     obj: Resource
     #: Only if nobody has written the object since it was observed.
     if_unchanged: bool = False
 
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.obj
-
 
 @dataclass(frozen=True, slots=True)
-class AddFinalizer:
+class AddFinalizer(_OfObject):
     """Keep the object until we let go of it. No write if the finalizer is there already."""
 
     obj: Resource
@@ -126,11 +130,6 @@ class AddFinalizer:
     def __post_init__(self) -> None:
         if self.obj.deleting and self.finalizer not in self.obj.metadata.finalizers:
             _refuse(self, "the object is being deleted: Kubernetes allows no new finalizer")
-
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.obj
 
     @property
     def if_unchanged(self) -> bool:
@@ -149,17 +148,12 @@ class NoneLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseFinalizer:
+class ReleaseFinalizer(_OfObject):
     """Let go of the object, once what it was kept for is gone. No write if the finalizer is not there."""
 
     obj: Resource
     finalizer: str
     after: tuple[NoneLeft, ...]
-
-    @property
-    def target(self) -> Resource:
-        """The object that is written."""
-        return self.obj
 
     @property
     def if_unchanged(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from quorate.api.meta import Resource
 from quorate.engine.cache import Cache
@@ -24,9 +24,8 @@ class Reader:
 
     def get(self, cls: type[R], name: str, namespace: str = "") -> R | None:
         """One object, or None."""
-        cache = self._caches.get(cls) or self._cache(cls)
         # A Key is a pair, and found by an equal pair; making one costs more than the look-up.
-        return cast("R | None", cache.get((namespace, name)))
+        return self._cache(cls).get((namespace, name))
 
     def list(self, cls: type[R], namespace: str = "") -> tuple[R, ...]:
         """All objects of a kind (in one namespace), sorted by namespace and name."""
