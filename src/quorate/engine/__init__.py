@@ -32,6 +32,7 @@ from quorate.engine.plan import (
     Write,
 )
 from quorate.engine.reader import Reader
+from quorate.engine.signal import Signal
 
 __all__ = [
     "NOTHING",
@@ -49,6 +50,7 @@ __all__ = [
     "Reader",
     "ReleaseFinalizer",
     "Selection",
+    "Signal",
     "Watch",
     "Write",
     "key_of",

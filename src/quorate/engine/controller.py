@@ -18,6 +18,7 @@ from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import Plan
 from quorate.engine.reader import Reader
+from quorate.engine.signal import Signal
 
 R = TypeVar("R", bound=Resource)
 S = TypeVar("S")
@@ -59,6 +60,8 @@ class Controller(Generic[S]):
     freshness: tuple[type[Resource], ...] = ()
     #: Keys that are looked at even if no object wakes them: of what must exist, although it may not yet.
     always: tuple[Key, ...] = ()
+    #: What else wakes keys, beside the store. Agents have such.
+    signals: tuple[Signal, ...] = ()
     #: How many keys are worked on at once. One for controllers that give out unique numbers.
     workers: int = 4
     #: Seconds after which a pass is given up.

@@ -16,7 +16,7 @@ one writer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NoReturn, TypeVar, cast
@@ -189,6 +189,9 @@ class Plan:
     events: tuple[PlanEvent, ...] = ()
     #: Look again after so many seconds, even if nothing happens.
     requeue_after: float | None = None
+    #: Called in order once every write has been made. Only agents have such: each starts work on hardware, which goes
+    #: on beside the passes and wakes the key (``engine.signal``) when it is done. None may wait.
+    effects: tuple[Callable[[], None], ...] = ()
     #: What is really to be done, in order: every write that changes something.
     steps: tuple[Write, ...] = field(init=False)
 

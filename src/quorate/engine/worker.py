@@ -95,6 +95,7 @@ class Worker(Generic[S]):
     def woken(self) -> Iterator[None]:
         """While inside, changes in the caches wake their keys."""
         ends = [self._caches[watch.cls].subscribe(self._handler(watch)) for watch in self.controller.watches]
+        ends += [signal.subscribe(self.queue.wake) for signal in self.controller.signals]
         try:
             yield
         finally:
@@ -146,7 +147,7 @@ class Worker(Generic[S]):
         except Exception as error:
             self._failed(job, self._passes, error)
             return None
-        if plan.steps:
+        if plan.steps or plan.effects:
             return plan
         self._succeeded(job.key, plan)
         return None
@@ -155,6 +156,8 @@ class Worker(Generic[S]):
         try:
             async with asyncio.timeout(self.controller.timeout):
                 await self._apply(job.key, plan)
+            for effect in plan.effects:
+                effect()
         except Exception as error:
             self._failed(job, number, error)
         else:

@@ -33,8 +33,8 @@ from quorate.api.struct import Struct, list_map, list_set
 State = Annotated[str, Meta(max_length=32)]
 SharedSecret = Annotated[
     Secret,
-    # DRBD takes no more than 64 characters.
-    Meta(description="Authenticates the members to one another.", extra_json_schema={"minLength": 1, "maxLength": 64}),
+    # drbdadm refuses more than 63 characters (recording bad_config).
+    Meta(description="Authenticates the members to one another.", extra_json_schema={"minLength": 1, "maxLength": 63}),
 ]
 NodeIds = Annotated[tuple[NodeId, ...], Meta(max_length=MAX_MEMBERS), list_set()]
 #: DRBD's largest; a member that must never be quorate by its own count is given 32.
