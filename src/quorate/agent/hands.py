@@ -1,0 +1,187 @@
+"""The hands of an agent: they carry out steps beside the passes, one piece of work per key at a time.
+
+A pass must never wait for hardware. It calls ``start`` (an effect of its Plan) and is over; when the work has ended,
+its outcomes are in ``memory`` and ``done`` is called, which wakes the key for the next pass.
+
+- Work is named by a text such as ``drbd/pvc-1``: what must not be done at the same time has the same name. Asking for
+  more while it is under way starts nothing, and ``done`` is called all the same when the present work has ended.
+- At most ``slots`` commands run at once on the node.
+- A command that is silent for too long counts as hung. It gives its slot back; until its process has really ended
+  nothing else starts under its name. Everything else goes on.
+- Whatever a command, a file or a looker does wrong is an Outcome, never an exception out of here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from quorate.agent.machine import CommandHung, Completed, Machine
+from quorate.agent.memory import Memory, Outcome
+from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, Step, WriteFile, words
+from quorate.engine.clock import Clock
+from quorate.engine.logs import get_logger
+from quorate.errors import QuorateError
+
+log = get_logger(__name__)
+
+#: Commands at once on one node.
+SLOTS = 16
+#: Seconds between two looks at whether a hung command has ended.
+HUNG_POLL = 1.0
+#: Seconds that a step under way may take to end when the agent stops.
+GRACE = 5.0
+
+#: Looks at the subject and puts what it sees into memory; raises QuorateError or OSError when it cannot.
+Looker = Callable[[str], Awaitable[None]]
+
+
+class Hands:
+    """Carries out steps on one machine."""
+
+    def __init__(
+        self, machine: Machine, memory: Memory, *, clock: Clock, silence: float = 10.0, slots: int = SLOTS
+    ) -> None:
+        self.lookers: dict[str, Looker] = {}
+        #: Seconds of silence after which a command counts as hung, unless its step says otherwise.
+        self.silence = silence
+        self._machine = machine
+        self._memory = memory
+        self._clock = clock
+        self._slots = asyncio.Semaphore(slots)
+        #: By name of the work, whom to tell of its end.
+        self._under_way: dict[str, dict[Callable[[], None], None]] = {}
+        self._hung: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    def start(self, work: str, steps: Sequence[Step], done: Callable[[], None]) -> bool:
+        """Begin to carry out steps under this name; returns whether they were begun.
+
+        They are not while other work of that name is under way, or a command of it hangs. ``done`` is called in either
+        case, once, however often an equal one is handed over: when what is under way has ended, or hangs.
+        """
+        waiting = self._under_way.get(work)
+        if waiting is not None:
+            waiting[done] = None
+            return False
+        if self._closing:
+            return False
+        self._under_way[work] = {done: None}
+        task = asyncio.create_task(self._carry_out(work, tuple(steps)), name=f"work on {work}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    def busy(self, work: str) -> bool:
+        """Whether something is under way under this name."""
+        return work in self._under_way
+
+    def hung(self, work: str) -> str:
+        """The command that hangs under this name; "" if none does."""
+        return self._hung.get(work, "")
+
+    async def run(self, *argv: str, silence: float | None = None) -> Completed:
+        """Run a command when a slot is free: for lookers."""
+        async with self._slots:
+            return await self._machine.run(*argv, silence=self.silence if silence is None else silence)
+
+    async def close(self) -> None:
+        """Begin nothing more, let steps under way end within the grace, cancel what is left."""
+        self._closing = True
+        tasks = tuple(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _carry_out(self, work: str, steps: tuple[Step, ...]) -> None:
+        try:
+            for step in steps:
+                if self._closing:
+                    break
+                if not await self._succeeds(work, step):
+                    break
+        finally:
+            self._hung.pop(work, None)
+            for done in self._under_way.pop(work):
+                done()
+
+    async def _succeeds(self, work: str, step: Step) -> bool:
+        try:
+            completed = await self._perform(step)
+        except CommandHung as error:
+            self._remember(work, step, None, str(error), hung=True)
+            await self._outlast(work, step, error)
+            return False
+        except (QuorateError, OSError) as error:
+            self._remember(work, step, None, str(error) or type(error).__name__)
+            return False
+        except Exception:
+            log.exception("exception in our own code", work=work, step=words(step))
+            self._remember(work, step, None, f"{words(step)}: failed by a mistake of the agent, which is in its log")
+            return False
+        accepted = completed.exit_code in (step.accept if isinstance(step, Run) else (0,))
+        self._remember(work, step, completed.exit_code, completed.output, failed=not accepted)
+        return accepted
+
+    async def _perform(self, step: Step) -> Completed:
+        match step:
+            case Run():
+                return await self.run(*step.argv, silence=step.silence)
+            case WriteFile():
+                marks = self._mark_file(step.path)
+                await self._machine.write_file(step.path, step.content.encode())
+                self._memory.file(step.path).saw(step.content, marks=marks)
+            case MoveFile():
+                source, destination = self._memory.file(step.source), self._memory.file(step.destination)
+                text, known = source.value, source.current
+                gone, come = self._mark_file(step.source), self._mark_file(step.destination)
+                await self._machine.move_file(step.source, step.destination)
+                source.saw(None, marks=gone)
+                if known:
+                    destination.saw(text, marks=come)
+            case RemoveFile():
+                marks = self._mark_file(step.path)
+                await self._machine.remove_file(step.path)
+                self._memory.file(step.path).saw(None, marks=marks)
+            case Look():
+                await self.lookers[step.at](step.subject)
+        return Completed(0, "")
+
+    def _mark_file(self, path: str) -> int:
+        sighting = self._memory.file(path)
+        sighting.mark()
+        return sighting.marks
+
+    async def _outlast(self, work: str, step: Step, error: CommandHung) -> None:
+        """Hold the name of the work until the hung command has ended, and tell who waits that it hangs."""
+        log.warning("a command hangs", work=work, command=words(step), error=str(error))
+        self._hung[work] = words(step)
+        while error.still_there() and not self._closing:
+            for done in tuple(self._under_way[work]):
+                done()
+            self._under_way[work].clear()
+            await self._clock.sleep(HUNG_POLL)
+
+    def _remember(
+        self, work: str, step: Step, exit_code: int | None, output: str, *, failed: bool = True, hung: bool = False
+    ) -> None:
+        failures = 0
+        if failed:
+            last = self._memory.last(work, step.purpose)
+            failures = 1 + (last.failures if last is not None and last.about == step.about else 0)
+        self._memory.remember(
+            work,
+            Outcome(
+                purpose=step.purpose,
+                about=step.about,
+                command=words(step),
+                at=self._clock.now(),
+                exit_code=exit_code,
+                output=output,
+                failures=failures,
+                hung=hung,
+            ),
+        )

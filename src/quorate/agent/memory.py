@@ -1,0 +1,142 @@
+"""What was last seen of the machine, and what became of the last steps. Only a cache: a restarted agent looks again.
+
+A ``Sighting`` knows whether it still holds. It is marked *before* anything is done to what it shows, never after: a
+look that was under way meanwhile may have seen the state before, and does not clear the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from quorate.api.storage.drbd import DrbdStatus
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the last step of a purpose ended."""
+
+    purpose: str
+    about: str
+    #: The step in words.
+    command: str
+    at: datetime
+    #: None: it never came to an exit code (hung, no such program, a file error).
+    exit_code: int | None = 0
+    #: Everything it said, as it said it: not masked yet, so never shown.
+    output: str = field(default="", repr=False)
+    #: How often in a row steps of this purpose have failed, about the same thing.
+    failures: int = 0
+    hung: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the step did what it should."""
+        return self.failures == 0
+
+
+class Sighting(Generic[T]):
+    """One thing as it was last seen."""
+
+    __slots__ = ("_marks", "_seen_marks", "_value", "error", "known")
+
+    def __init__(self) -> None:
+        #: Whether it has ever been seen.
+        self.known = False
+        #: Why the last look failed; "" after one that did not.
+        self.error = ""
+        self._value: T | None = None
+        self._marks = 0
+        self._seen_marks = 0
+
+    @property
+    def value(self) -> T | None:
+        """What was seen; None also when it is not there."""
+        return self._value
+
+    @property
+    def current(self) -> bool:
+        """Whether it was seen and nothing has happened since."""
+        return self.known and self._marks == self._seen_marks
+
+    @property
+    def marks(self) -> int:
+        """How often it was marked. Take it before a look begins, and hand it to :meth:`saw`."""
+        return self._marks
+
+    def mark(self) -> None:
+        """Something happens, or has happened: what was seen holds no more."""
+        self._marks += 1
+
+    def saw(self, value: T | None, *, marks: int) -> None:
+        """A look that began at ``marks`` has seen this; None: there is no such thing."""
+        if marks >= self._seen_marks:
+            self._value, self._seen_marks, self.known, self.error = value, marks, True, ""
+
+    def failed(self, why: str, *, marks: int) -> None:
+        """A look that began at ``marks`` has failed. What was seen before is kept, and does not hold."""
+        self.error = why
+        if self._marks == marks == self._seen_marks:
+            self._marks += 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalVolumeSeen:
+    """A logical volume as LVM reports it: what others than LVM's own part need to know."""
+
+    group: str
+    name: str
+    size: int
+    tags: frozenset[str]
+
+
+class Memory:
+    """Everything that this process remembers of its machine."""
+
+    def __init__(self) -> None:
+        #: DRBD resources by name. A value of None: the kernel has no such resource.
+        self.kernel: dict[str, Sighting[DrbdStatus]] = {}
+        #: All resources of the kernel at once: when that look was, and whether it worked.
+        self.whole_kernel: Sighting[tuple[str, ...]] = Sighting()
+        #: Every logical volume of the node by "group/name".
+        self.logical_volumes: Sighting[Mapping[str, LogicalVolumeSeen]] = Sighting()
+        #: The text of files by path. A value of None: there is no such file.
+        self.files: dict[str, Sighting[str]] = {}
+        self._outcomes: dict[str, dict[str, Outcome]] = {}
+
+    def resource(self, name: str) -> Sighting[DrbdStatus]:
+        """What is known of a DRBD resource."""
+        return self.kernel.setdefault(name, Sighting())
+
+    def file(self, path: str) -> Sighting[str]:
+        """What is known of a file."""
+        return self.files.setdefault(path, Sighting())
+
+    def outcomes(self, work: str) -> Mapping[str, Outcome]:
+        """The last outcome of each purpose in a piece of work. A copy: a snapshot may keep it."""
+        known = self._outcomes.get(work)
+        return dict(known) if known else {}
+
+    def remember(self, work: str, outcome: Outcome) -> None:
+        """Keep an outcome in place of the last one of its purpose."""
+        self._outcomes.setdefault(work, {})[outcome.purpose] = outcome
+
+    def last(self, work: str, purpose: str) -> Outcome | None:
+        """The last outcome of a purpose."""
+        return self._outcomes.get(work, {}).get(purpose)
+
+    def forget(self, work: str, *purposes: str) -> None:
+        """Forget outcomes: all of a piece of work, or those of some purposes."""
+        if not purposes:
+            self._outcomes.pop(work, None)
+            return
+        for purpose in purposes:
+            self._outcomes.get(work, {}).pop(purpose, None)
+
+    def works(self) -> Iterator[str]:
+        """Every piece of work of which an outcome is remembered."""
+        yield from tuple(self._outcomes)
