@@ -52,9 +52,12 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(PRIORITIES), delay=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
     def add(self, key: Key, priority: int, delay: float) -> None:
-        new = self.queue.add(key, self.now, priority=priority, due=self.now + delay)
         held = self.again if key in self.taken else self.wanted
-        assert new == (key not in held)
+        assert self.queue.add(key, self.now, priority=priority, due=self.now + delay) == (key not in held)
+        self.note(key, priority, delay)
+
+    def note(self, key: Key, priority: int, delay: float) -> None:
+        held = self.again if key in self.taken else self.wanted
         if key not in held:
             held[key] = Wanted(self.now + delay, priority, asked_turn=self.next_turn())
         else:
@@ -71,17 +74,26 @@ class QueueMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule()
-    def take(self) -> None:
+    @rule(key=st.sampled_from(KEYS))
+    def wake(self, key: Key) -> None:
+        held = self.again if key in self.taken else self.wanted
+        assert self.queue.wake(key, self.now) == (key not in held)
+        self.note(key, FRESH, 0.0)
+
+    @rule(held=st.booleans())
+    def take(self, held: bool) -> None:
         self.mark_ready()
         expected = self.expected()
-        job = self.queue.take(self.now)
-        assert (job.key if job else None) == expected
-        if job is not None and expected is not None:
-            wanted = self.wanted.pop(expected)
-            assert job.priority == wanted.priority
-            assert job.waited == self.now - wanted.due >= 0
-            self.passes += 1
+        popped = self.queue.pop(self.now)
+        if expected is None:
+            assert popped is None
+            return
+        wanted = self.wanted.pop(expected)
+        assert popped == (expected, wanted.priority, wanted.due)
+        assert wanted.due <= self.now
+        self.passes += 1
+        if held:
+            self.queue.hold(expected, self.now)
             self.taken.add(expected)
 
     @precondition(lambda self: self.taken)
@@ -159,6 +171,16 @@ class Silent:
         self.heard["finished"] += 1
 
 
+async def taken(queue: WorkQueue, sim: Simulation) -> Key:
+    """The next key, held, when there is one."""
+    while True:
+        await queue.ready()
+        now = sim.clock.monotonic()
+        if popped := queue.keys.pop(now):
+            queue.keys.hold(popped[0], now)
+            return popped[0]
+
+
 def work_queue(sim: Simulation) -> WorkQueue:
     return WorkQueue(clock=sim.clock, random=sim.random("queue"), observer=Silent())
 
@@ -171,18 +193,18 @@ def test_no_key_is_ever_with_two_workers_and_an_add_while_working_means_exactly_
         async def worker() -> None:
             while True:
                 try:
-                    job = await queue.get()
+                    key = await taken(queue, sim)
                 except QueueClosed:
                     return
-                assert job.key not in busy
-                busy.add(job.key)
-                passes[job.key] += 1
-                if passes[job.key] == 1:
+                assert key not in busy
+                busy.add(key)
+                passes[key] += 1
+                if passes[key] == 1:
                     for _ in range(random.randrange(1, 4)):
-                        queue.add(job.key)
+                        queue.add(key)
                 await sim.clock.sleep(random.random())
-                busy.discard(job.key)
-                queue.done(job.key)
+                busy.discard(key)
+                queue.done(key)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(3):
@@ -204,9 +226,9 @@ def test_a_key_for_later_is_handed_out_at_its_time_and_an_earlier_request_counts
         queue.add(KEYS[1], after=5)
         seen = []
         for _ in range(2):
-            job = await queue.get()
-            seen.append((job.key, sim.clock.monotonic()))
-            queue.done(job.key)
+            key = await taken(queue, sim)
+            seen.append((key, sim.clock.monotonic()))
+            queue.done(key)
         assert seen == [(KEYS[1], 5), (KEYS[0], 10)]
 
     for_each_seed(main)
@@ -217,16 +239,16 @@ def test_a_key_that_becomes_due_while_every_worker_is_busy_waits_for_one_without
         queue = work_queue(sim)
         queue.add(KEYS[0], after=5)
         queue.add(KEYS[1])
-        first = await queue.get()
-        waiting = asyncio.create_task(queue.get())
+        first = await taken(queue, sim)
+        waiting = asyncio.create_task(taken(queue, sim))
         await sim.clock.sleep(5)
         second = await waiting
         queue.add(KEYS[2], after=1)
         queue.add(KEYS[3], after=2)
         await sim.clock.sleep(1000)  # Stuck, if an alarm rang again and again
-        queue.done(first.key)
-        queue.done(second.key)
-        assert {(await queue.get()).key for _ in range(2)} == {KEYS[2], KEYS[3]}
+        queue.done(first)
+        queue.done(second)
+        assert {await taken(queue, sim) for _ in range(2)} == {KEYS[2], KEYS[3]}
         assert sim.clock.monotonic() == 1005
 
     for_each_seed(main, range(3))
@@ -235,13 +257,13 @@ def test_a_key_that_becomes_due_while_every_worker_is_busy_waits_for_one_without
 def test_a_cancelled_worker_passes_on_the_key_it_was_woken_for() -> None:
     async def main(sim: Simulation) -> None:
         queue = work_queue(sim)
-        first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+        first, second = (asyncio.create_task(taken(queue, sim)) for _ in range(2))
         await sim.clock.sleep(1)
         queue.add(KEYS[0])
         first.cancel()
         await sim.clock.sleep(1)
         assert second.done()
-        assert (await second).key == KEYS[0]
+        assert await second == KEYS[0]
         with pytest.raises(asyncio.CancelledError):
             await first
 
@@ -254,7 +276,7 @@ def test_failures_in_a_row_wait_longer_up_to_the_limit_and_success_forgets_them(
             clock=sim.clock, random=sim.random("queue"), observer=Silent(), retry=Backoff(first=1.0, longest=60.0)
         )
         delays = [queue.retry(KEYS[0], priority=FRESH) for _ in range(20)]
-        queue.forget(KEYS[0])
+        queue.failures.clear()
         return [*delays, queue.retry(KEYS[0], priority=FRESH)]
 
     *delays, fresh = run(main, seed=1)
@@ -275,10 +297,9 @@ def test_neither_a_resync_nor_fresh_events_can_starve_the_other() -> None:
         # A flood: two fresh events for every pass there is.
         queue.add(Key("fresh", f"{2 * step:04}"), 0.0)
         queue.add(Key("fresh", f"{2 * step + 1:04}"), 0.0)
-        job = queue.take(0.0)
-        assert job is not None
-        served.append(job.key)
-        queue.done(job.key, 0.0)
+        popped = queue.pop(0.0)
+        assert popped is not None
+        served.append(popped[0])
     assert [key for key in served if key.namespace == "resync"] == resyncs
     fresh = [key for key in served if key.namespace == "fresh"]
     assert len(fresh) == 100 * (FAIRNESS - 1)
@@ -289,7 +310,8 @@ def test_a_key_that_is_woken_again_and_again_before_its_time_leaves_nothing_behi
     queue = KeyQueue()
     for second in range(10_000):
         queue.add(KEYS[0], float(second))
-        assert queue.take(float(second)) is not None
+        assert queue.pop(float(second)) is not None
+        queue.hold(KEYS[0], float(second))
         queue.add(KEYS[0], float(second), due=second + 3600.0)
         queue.done(KEYS[0], float(second))
     assert len(queue._schedule) <= 2 + KeyQueue.slack
@@ -302,10 +324,9 @@ def test_keys_for_the_same_time_are_served_in_the_order_of_the_last_request() ->
     for key in (first, second):
         queue.add(key, 0.0, due=5.0)
     queue.add(first, 0.0)
-    assert queue.take(0.0) is not None
-    queue.done(first, 0.0)
+    assert queue.pop(0.0) is not None
     queue.add(first, 0.0, due=5.0)
-    assert [job.key for job in (queue.take(5.0), queue.take(5.0)) if job] == [second, first]
+    assert [popped[0] for popped in (queue.pop(5.0), queue.pop(5.0)) if popped] == [second, first]
 
 
 def test_only_requests_that_were_not_merged_with_another_are_counted() -> None:
@@ -314,10 +335,10 @@ def test_only_requests_that_were_not_merged_with_another_are_counted() -> None:
         queue = WorkQueue(clock=sim.clock, random=sim.random("queue"), observer=observer)
         for _ in range(3):
             queue.add(KEYS[0])
-        job = await queue.get()
+        key = await taken(queue, sim)
         for _ in range(3):
-            queue.add(KEYS[0])
-        queue.done(job.key)
+            queue.add(key)
+        queue.done(key)
         queue.add(KEYS[1], after=5)
         assert observer.heard["added"] == 3
 
@@ -329,15 +350,13 @@ def test_a_fresh_event_overtakes_a_resync_of_everything() -> None:
     for number in range(10_000):
         queue.add(Key("", f"{number:05}"), 0.0, priority=RESYNC)
     queue.add(Key("", "07777"), 0.0)
-    job = queue.take(0.0)
-    assert job is not None
-    assert (job.key.name, job.priority) == ("07777", FRESH)
+    assert queue.pop(0.0) == (Key("", "07777"), FRESH, 0.0)
 
 
 def test_a_closed_queue_sends_every_worker_home() -> None:
     async def main(sim: Simulation) -> None:
         queue = work_queue(sim)
-        workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+        workers = [asyncio.create_task(queue.ready()) for _ in range(3)]
         await sim.clock.sleep(1)
         queue.add(KEYS[0], after=5)
         queue.close()

@@ -10,7 +10,9 @@ Priorities keep a resync of ten thousand objects from delaying what just happene
 either, every ``FAIRNESS``-th pass is given to whichever of the keys that are next in their priority has been ready
 longest: however busy the rest is, a resync gets that share of the passes, and a fresh event loses no more to it.
 
-``KeyQueue`` is the data structure and takes the time as an argument; ``WorkQueue`` adds waiting for a key.
+``KeyQueue`` is the data structure and takes the time as an argument; ``WorkQueue`` adds waiting for a key. Most passes
+find nothing to do and are over before anybody else runs, so a worker first pops a key, and holds it only for as long
+as something has to be waited for: a key that is popped is in nobody's way.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import heapq
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from quorate.engine.backoff import Backoff
 from quorate.engine.clock import Clock
@@ -61,15 +63,6 @@ class _Level:
         return next(iter(self.keys.values()))[0]
 
 
-class Job(NamedTuple):
-    """A key handed to a worker."""
-
-    key: Key
-    priority: int
-    #: Seconds for which it had been ready.
-    waited: float
-
-
 class KeyQueue:
     """The rules of the module's docstring, without a clock and without waiting.
 
@@ -81,8 +74,9 @@ class KeyQueue:
     slack = 64
 
     def __init__(self) -> None:
+        self._fresh = _Level(FRESH)
         #: Highest priority first.
-        self._levels: list[_Level] = []
+        self._levels: list[_Level] = [self._fresh]
         self._ready: dict[Key, _Level] = {}
         self._later: dict[Key, _Request] = {}
         #: A heap of when the keys for later are due, and of what such keys left behind: see _is_current.
@@ -116,25 +110,42 @@ class KeyQueue:
             self._place(key, priority, due, now)
         return request is None
 
-    def take(self, now: float) -> Job | None:
-        """The key whose turn it is, if any is ready. It stays with the caller until :meth:`done`."""
+    def wake(self, key: Key, now: float) -> bool:
+        """:meth:`add` for what happens most: something happened to a key that nobody has asked for yet."""
+        if key in self._ready or key in self._later or key in self._taken:
+            return self.add(key, now)
+        self._turns += 1
+        self._fresh.keys[key] = (self._turns, now)
+        self._ready[key] = self._fresh
+        return True
+
+    def pop(self, now: float) -> tuple[Key, int, float] | None:
+        """The key whose turn it is, its priority and since when it has been ready; None if no key is ready."""
         if self._schedule and self._schedule[0][0] <= now:
             self._promote(now)
-        for level in self._levels:
-            if level.keys:
-                break
-        else:
+        if not self._ready:
             return None
-        if self._passes % FAIRNESS == FAIRNESS - 1 and len(self._ready) > len(level.keys):
-            level = min((each for each in self._levels if each.keys), key=lambda each: each.oldest_turn)
+        level = self._fresh
+        if len(self._ready) != len(level.keys):
+            level = self._next_level()
         self._passes += 1
         key, (_, since) = level.keys.popitem(last=False)
         del self._ready[key]
-        self._taken[key] = now
-        return Job(key, level.priority, now - since)
+        return key, level.priority, since
+
+    def _next_level(self) -> _Level:
+        """Whose turn it is when keys of several priorities are ready, or of another than the usual one."""
+        waiting = [level for level in self._levels if level.keys]
+        if self._passes % FAIRNESS == FAIRNESS - 1:
+            return min(waiting, key=lambda level: level.oldest_turn)
+        return waiting[0]
+
+    def hold(self, key: Key, since: float) -> None:
+        """A popped key stays with its worker, who has had it since then, until :meth:`done`."""
+        self._taken[key] = since
 
     def done(self, key: Key, now: float) -> float:
-        """The pass over a key is over; returns how long it took."""
+        """The pass over a key that was held is over; returns how long it took."""
         took = now - self._taken.pop(key)
         if self._again and (request := self._again.pop(key, None)) is not None:
             self._place(key, request.priority, request.due, now)
@@ -224,7 +235,10 @@ class WorkQueue:
         self._random = random
         self._observer = observer
         self._retry = retry
-        self._failures: dict[Key, int] = {}
+        # Every event passes through wake() once per controller: looked up once.
+        self._monotonic, self._keys_wake, self._added = clock.monotonic, self.keys.wake, observer.added
+        #: How often in a row passes over a key have failed.
+        self.failures: dict[Key, int] = {}
         self._idle: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0.0
@@ -238,54 +252,40 @@ class WorkQueue:
         if self._idle:
             self._wake(now)
 
-    def wake(self, key: Key) -> None:
-        """Ask for a pass over this key now, because something happened: :meth:`add` for the hot path."""
-        now = self._clock.monotonic()
-        if self.keys.add(key, now):
-            self._observer.added()
+    def wake(self, key: Key, _before: object = None, _after: object = None) -> None:
+        """Ask for a pass over this key now, because something happened: :meth:`add` for the hot path.
+
+        It can be a cache's handler as it is: what the object was and is does not matter.
+        """
+        now = self._monotonic()
+        if self._keys_wake(key, now):
+            self._added()
         if self._idle:
             self._wake(now)
 
     def retry(self, key: Key, *, priority: int, at_least: float = 0.0) -> float:
         """Ask for another pass after a failure, the later the more there were; returns the delay."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        failures = self.failures[key] = self.failures.get(key, 0) + 1
         delay = max(at_least, self._retry.delay(failures, self._random))
         self._observer.retried()
         self.add(key, priority=priority, after=delay)
         return delay
 
-    def forget(self, key: Key) -> None:
-        """The pass went well: earlier failures do not count any more."""
-        self._failures.pop(key, None)
-
-    def failures(self, key: Key) -> int:
-        """How often in a row passes over this key have failed."""
-        return self._failures.get(key, 0)
-
-    async def get(self) -> Job:
-        """The next key, when there is one; QueueClosed when there will be none."""
+    async def ready(self) -> None:
+        """Wait until a key can be popped; QueueClosed when there will be none. Several may be told of the same key."""
         while not self._closed:
             now = self._clock.monotonic()
-            job = self.get_ready(now)
-            if job is not None:
-                return job
+            if self.keys.ready(now):
+                return
             await self._wait(now)
         raise QueueClosed
 
-    def get_ready(self, now: float) -> Job | None:
-        """The next key, if there is one at this moment."""
-        job = None if self._closed else self.keys.take(now)
-        if job is not None:
-            self._observer.started(job.waited)
-        return job
-
-    def done(self, key: Key) -> float:
-        """Hand back a key; returns the time."""
+    def done(self, key: Key) -> None:
+        """Hand back a key that was held."""
         now = self._clock.monotonic()
         self._observer.finished(self.keys.done(key, now))
         if self._idle:
             self._wake(now)
-        return now
 
     def close(self) -> None:
         """Hand out no more keys. Workers finish what they have."""

@@ -22,7 +22,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
@@ -35,7 +35,7 @@ from quorate.engine.keys import Key, key_of
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import ControllerMetrics
 from quorate.engine.plan import NOTHING, Plan, PlanEvent
-from quorate.engine.queue import RESYNC, Job, QueueClosed, WorkQueue
+from quorate.engine.queue import RESYNC, QueueClosed, WorkQueue
 from quorate.engine.reader import Reader
 from quorate.engine.writer import Writer
 from quorate.errors import (
@@ -61,6 +61,17 @@ PASSES_IN_A_SLICE = 64
 
 #: Conflicts in a row, over about a second, before a key is logged as a warning.
 QUIET_PASSES = 8
+
+
+class _Job(NamedTuple):
+    """A pass over a key."""
+
+    key: Key
+    priority: int
+    #: Of all passes of this controller.
+    number: int
+    #: None if there is none yet.
+    plan: Plan | None
 
 
 class Worker(Generic[S]):
@@ -118,50 +129,79 @@ class Worker(Generic[S]):
         """Work on keys, one at a time, until the queue is closed."""
         while True:
             try:
-                job: Job | None = await self.queue.get()
+                await self.queue.ready()
             except QueueClosed:
                 return
-            passes, stop_at = 0, self._clock.monotonic() + SLICE
-            while job is not None:
+            job = self._look()
+            if job is not None:
                 try:
-                    # A pass that finds nothing to do is most of them, and not worth a coroutine of its own.
-                    if job.key not in self._doubts or await self._could_read_again(job):
-                        plan = self._decide(job)
-                        if plan is not None:
-                            await self._carry_out(job, self._passes, plan)
+                    await self._carry_out(job)
                 finally:
-                    now = self.queue.done(job.key)
-                passes += 1
-                job = self.queue.get_ready(now) if now < stop_at and passes < PASSES_IN_A_SLICE else None
+                    self.queue.done(job.key)
             # A pass that does nothing never waits. Without this, ten thousand of them would hold up everybody else.
             await asyncio.sleep(0)
 
-    def _decide(self, job: Job) -> Plan | None:
-        """Observe and decide. Returns a plan that has something to carry out; otherwise the pass is over."""
-        self._passes += 1
-        try:
-            snapshot = self.controller.observe(self._reader, job.key)
-            plan = NOTHING
-            if snapshot is not None:
-                plan = self.controller.decide(snapshot, self._clock.now(), self._random)
-        except Exception as error:
-            self._failed(job, self._passes, error)
-            return None
-        if plan.steps or plan.effects:
-            return plan
-        self._succeeded(job.key, plan)
+    def _look(self) -> _Job | None:
+        """Make passes for a while, up to the first that has something to wait for: then the worker holds its key."""
+        observe, decide = self.controller.observe, self.controller.decide
+        keys, started, finished = self.queue.keys, self._metrics.started, self._metrics.finished
+        monotonic, now = self._clock.monotonic, self._clock.now()
+        begun = monotonic()
+        stop_at = begun + SLICE
+        for _ in range(PASSES_IN_A_SLICE):
+            popped = keys.pop(begun)
+            if popped is None:
+                break
+            key, priority, since = popped
+            started(begun - since)
+            self._passes += 1
+            job = None
+            if self._doubts and key in self._doubts:
+                job = _Job(key, priority, self._passes, None)
+            else:
+                try:
+                    snapshot = observe(self._reader, key)
+                    plan = NOTHING if snapshot is None else decide(snapshot, now, self._random)
+                except Exception as error:
+                    self._failed(_Job(key, priority, self._passes, None), error)
+                else:
+                    if plan.steps or plan.effects:
+                        job = _Job(key, priority, self._passes, plan)
+                    else:
+                        self._succeeded(key, plan)
+            if job is not None:
+                keys.hold(key, begun)
+                return job
+            ended = monotonic()
+            finished(ended - begun)
+            if ended >= stop_at:
+                break
+            begun = ended
         return None
 
-    async def _carry_out(self, job: Job, number: int, plan: Plan) -> None:
+    async def _carry_out(self, job: _Job) -> None:
+        plan = job.plan
         try:
             async with asyncio.timeout(self.controller.timeout):
+                if plan is None:
+                    plan = await self._decide_anew(job.key)
                 await self._apply(job.key, plan)
             for effect in plan.effects:
                 effect()
         except Exception as error:
-            self._failed(job, number, error)
+            self._failed(job, error)
         else:
             self._succeeded(job.key, plan)
+
+    async def _decide_anew(self, key: Key) -> Plan:
+        """Clear up what is in doubt about a key, then observe and decide."""
+        doubts = self._doubts[key]
+        for cls, name in tuple(doubts):
+            await self._writer.read_again(cls, name)
+            del doubts[cls, name]
+        del self._doubts[key]
+        snapshot = self.controller.observe(self._reader, key)
+        return NOTHING if snapshot is None else self.controller.decide(snapshot, self._clock.now(), self._random)
 
     async def _apply(self, key: Key, plan: Plan) -> None:
         doubts: dict[Doubt, None] = {}
@@ -171,34 +211,21 @@ class Worker(Generic[S]):
             if doubts:
                 self._doubts[key] = doubts
 
-    async def _could_read_again(self, job: Job) -> bool:
-        """Clear up what is in doubt about a key; if that fails, the pass is over."""
-        doubts = self._doubts[job.key]
-        try:
-            for cls, name in tuple(doubts):
-                await self._writer.read_again(cls, name)
-                del doubts[cls, name]
-        except Exception as error:
-            self._passes += 1
-            self._failed(job, self._passes, error)
-            return False
-        del self._doubts[job.key]
-        return True
-
     def _succeeded(self, key: Key, plan: Plan) -> None:
-        self.queue.forget(key)
+        if self.queue.failures:
+            self.queue.failures.pop(key, None)
         if plan.steps:
             for event in plan.events:
                 self._record(event)
-        if plan.requeue_after is not None:
+        if plan.requeue_after is None:
+            self._metrics.success()
+        else:
             self.queue.add(key, after=plan.requeue_after)
             self._metrics.results["requeue_after"]()
-        else:
-            self._metrics.success()
 
-    def _failed(self, job: Job, number: int, error: Exception) -> None:
+    def _failed(self, job: _Job, error: Exception) -> None:
         result, at_least = "error", 0.0
-        said = log.bind(**self._about(job, number))
+        said = log.bind(**self._about(job))
         match error:
             case NotLeader():
                 # Usually the end of the term. But a renewal may still come through: then the key must not be lost.
@@ -207,7 +234,7 @@ class Worker(Generic[S]):
             case Conflict() | AlreadyExists() | NotFound() | StillThere():
                 result = "conflict"
                 # The cache usually catches up within a few passes. If it does not, somebody should know.
-                say = said.debug if self.queue.failures(job.key) < QUIET_PASSES else said.warning
+                say = said.debug if self.queue.failures.get(job.key, 0) < QUIET_PASSES else said.warning
                 say("looking again", error=str(error))
             case TooManyRequests():
                 result, at_least = "requeue", error.retry_after or 0.0
@@ -236,14 +263,16 @@ class Worker(Generic[S]):
         self._metrics.panic()
         said.exception("exception in our own code")
 
-    def _about(self, job: Job, number: int) -> dict[str, str]:
+    def _about(self, job: _Job) -> dict[str, str]:
         controller = self.controller
         kind = controller.watches[0].cls.KIND.name
-        reconcile_id = f"{controller.name}-{number}"
+        reconcile_id = f"{controller.name}-{job.number}"
         return {"controller": controller.name, "kind": kind, "name": str(job.key), "reconcile_id": reconcile_id}
 
     def _handler(self, watch: Watch[Any]) -> Callable[[Key, Any, Any], None]:
         add, keys, when = self.queue.wake, watch.keys, watch.when
+        if keys is own_key and when is None:
+            return add
 
         def changed(key: Key, old: Any, new: Any) -> None:
             try:
@@ -251,9 +280,6 @@ class Worker(Generic[S]):
                     return
             except Exception:
                 self._panicked(self._about_watch(watch, key))  # then rather once too often
-            if keys is own_key:
-                add(key)
-                return
             for obj in (old, new):
                 if obj is not None:
                     try:

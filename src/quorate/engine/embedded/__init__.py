@@ -4,6 +4,7 @@ A write travels through these, top to bottom:
 
     store, raw     the verbs, on typed objects and on JSON
     semantics      what a write does to an object, and why it is refused: pure functions over JSON trees
+    admission      what is refused although it is well-formed
     schema         the kind's schema: shape, verdict, explanation, CEL rules
     writing        decided but not yet durable: the head, where writes to one object queue up
     committer      group commit, in a thread or inline
@@ -14,6 +15,7 @@ A write travels through these, top to bottom:
 Readers see a write, watchers hear of it and its writer is answered only when it is on the disk.
 """
 
+from quorate.engine.embedded.admission import Admit, everybody, forbidden
 from quorate.engine.embedded.database import Database
 from quorate.engine.embedded.record import Change, Deleted, FieldValidation, Page, Record, Written
 from quorate.engine.embedded.state import HistoryLimits
@@ -21,6 +23,7 @@ from quorate.engine.embedded.store import EmbeddedStore, parse_version
 from quorate.engine.embedded.subscriptions import Subscription
 
 __all__ = [
+    "Admit",
     "Change",
     "Database",
     "Deleted",
@@ -31,5 +34,7 @@ __all__ = [
     "Record",
     "Subscription",
     "Written",
+    "everybody",
+    "forbidden",
     "parse_version",
 ]

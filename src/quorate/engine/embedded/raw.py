@@ -16,6 +16,7 @@ from typing import Any, Self
 from quorate.api.kind import Kind
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import metadata, namespaces, pages, semantics, subscriptions
+from quorate.engine.embedded.admission import Admit, everybody
 from quorate.engine.embedded.committer import InlineCommitter, ThreadCommitter
 from quorate.engine.embedded.database import Database
 from quorate.engine.embedded.expiry import Expiry, expires
@@ -38,7 +39,7 @@ from quorate.engine.embedded.subscriptions import Subscribers, Subscription
 from quorate.engine.embedded.writing import Write, WriteQueue
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import EventType
-from quorate.errors import AlreadyExists, ApiError, Expired, InternalError, NotFound, StorageFailure
+from quorate.errors import ApiError, Expired, InternalError, NotFound, StorageFailure
 
 #: Without vowels and look-alikes, so that no word comes out; as Kubernetes has it.
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -192,6 +193,7 @@ class RawStore:
         dry_run: bool = False,
         field_validation: FieldValidation = FieldValidation.WARN,
         problems: tuple[str, ...] = (),
+        admit: Admit = everybody,
     ) -> Written:
         """Store a new object. ``problems`` are complaints from parsing it, treated as unknown fields are."""
         rules = self._writable(kind)
@@ -215,10 +217,11 @@ class RawStore:
             raise semantics.unwritable(kind, error) from error
         if meta.get("resourceVersion", "0") != "0" and not dry_run:
             raise InternalError("resourceVersion should not be set on objects to be created")
+        admit(record)
         existing = self._queue.current(kind, key)
         if existing is not None:
             await self._queue.settle(kind, key)
-            raise _already_exists(existing)
+            raise semantics.already_exists(existing)
         if not dry_run:
             await self._store(EventType.ADDED, record, None)
         return Written(record, (*received.warnings, *metadata.finalizer_warnings(meta, {})))
@@ -236,6 +239,7 @@ class RawStore:
         field_validation: FieldValidation = FieldValidation.WARN,
         patch: bool = False,
         problems: tuple[str, ...] = (),
+        admit: Admit = everybody,
     ) -> Written:
         """Replace an object by what ``change`` makes of it: a PUT's body, or the result of a patch.
 
@@ -253,6 +257,7 @@ class RawStore:
             validation=field_validation,
             patch=patch,
             problems=problems,
+            admit=admit,
         )
 
     async def _update(
@@ -268,6 +273,7 @@ class RawStore:
         patch: bool,
         problems: tuple[str, ...] = (),
         parts: frozenset[str] = frozenset(),
+        admit: Admit = everybody,
     ) -> Written:
         """As :meth:`update_raw`; a ``change`` that looks at some ``parts`` only is given only those parsed."""
         rules = self._writable(kind)
@@ -292,6 +298,7 @@ class RawStore:
                 status=subresource == "status",
                 patch=patch,
             )
+            admit(old)
         except ApiError:
             await self._queue.settle(kind, key)
             raise
@@ -321,6 +328,7 @@ class RawStore:
         uid: str | None = None,
         resource_version: str | None = None,
         dry_run: bool = False,
+        admit: Admit = everybody,
     ) -> Deleted:
         """Delete an object, or ask for it when finalizers hold it. What it owns is nobody's business here.
 
@@ -335,6 +343,7 @@ class RawStore:
             semantics.check_deletion(old, uid=uid, resource_version=resource_version)
             if namespaces.is_namespace(kind):
                 namespaces.check_deletion(name)
+            admit(old)
         except ApiError:
             await self._queue.settle(kind, key)
             raise
@@ -486,10 +495,3 @@ class RawStore:
 
 def _no_such_resource() -> NotFound:
     return NotFound("the server could not find the requested resource")
-
-
-def _already_exists(existing: Record) -> AlreadyExists:
-    kind, name = existing.kind, existing.name
-    being_deleted = "object is being deleted: " if existing.typed.deleting else ""
-    message = f'{being_deleted}{kind.qualified_resource} "{name}" already exists'
-    return AlreadyExists(message, group=kind.group, kind=kind.plural, name=name)

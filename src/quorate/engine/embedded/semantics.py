@@ -18,10 +18,20 @@ from typing import Any
 import msgspec
 
 from quorate.api.kind import Kind
-from quorate.engine.embedded import causes, metadata, names, namespaces
+from quorate.engine.embedded import admission, causes, metadata, names, namespaces
 from quorate.engine.embedded.record import FieldValidation, Record, Tree, version_number
 from quorate.engine.embedded.schema import KindSchema, same
-from quorate.errors import ApiError, BadRequest, Cause, Conflict, InternalError, Invalid, NotFound, TooLarge
+from quorate.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Cause,
+    Conflict,
+    InternalError,
+    Invalid,
+    NotFound,
+    TooLarge,
+)
 
 #: The largest object, in bytes of JSON: what etcd takes by default.
 OBJECT_LIMIT = 1536 * 1024
@@ -140,7 +150,9 @@ def updated(
     if meta is not before["metadata"]:
         found = metadata.problems(meta) + metadata.change_problems(meta, before["metadata"])
     assert meta["name"] == name
-    return _next(rules, tree, old, before, version, found)
+    record = _next(rules, tree, old, before, version, found)
+    admission.check_labels(kind, name, meta, before["metadata"])
+    return record
 
 
 def check_deletion(old: Record, *, uid: str | None, resource_version: str | None) -> None:
@@ -187,6 +199,14 @@ def held(record: Record) -> bool:
 def not_found(kind: Kind, name: str) -> NotFound:
     """The answer when there is no such object."""
     return NotFound(f'{kind.qualified_resource} "{name}" not found', group=kind.group, kind=kind.plural, name=name)
+
+
+def already_exists(existing: Record) -> AlreadyExists:
+    """The answer when the name of a new object is taken."""
+    kind, name = existing.kind, existing.name
+    being_deleted = "object is being deleted: " if existing.typed.deleting else ""
+    message = f'{being_deleted}{kind.qualified_resource} "{name}" already exists'
+    return AlreadyExists(message, group=kind.group, kind=kind.plural, name=name)
 
 
 def unwritable(kind: Kind, error: UnicodeEncodeError | RecursionError, *, patch: bool = False) -> ApiError:
