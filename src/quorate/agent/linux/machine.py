@@ -1,0 +1,132 @@
+"""The machine that this process runs on, or the one whose container it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from quorate.agent.linux import files
+from quorate.agent.linux.aside import Aside
+from quorate.agent.linux.child import Child
+from quorate.agent.linux.output import Output
+from quorate.agent.linux.roots import Roots
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+from quorate.engine.logs import get_logger
+
+_log = get_logger(__name__)
+
+#: All that a command finds in its environment: the same words in the same language wherever the agent was started.
+ENVIRONMENT = {
+    "LC_ALL": "C",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "TZ": "UTC",
+    # LVM warns of every descriptor that it was not told of, on the stream that we report.
+    "LVM_SUPPRESS_FD_WARNINGS": "1",
+}
+
+#: Exit codes of nsenter, chroot and their like for a program that they cannot run.
+_NOT_RUN = (126, 127)
+#: Seconds for a killed process to be gone. One that takes longer hangs.
+_DYING = 2.0
+_SHOWN = 200
+
+
+class LinuxMachine:
+    """Implements :class:`quorate.agent.machine.Machine`. Close it when the loop is about to end."""
+
+    def __init__(self, *, prefix: Sequence[str] = (), roots: Roots | None = None) -> None:
+        """``prefix`` is put before every command, ``nsenter`` say; ``roots`` says where we find the node's files.
+
+        Commands are given the node's own paths: a prefix takes them to where these are.
+        """
+        self._prefix = tuple(prefix)
+        self._roots = roots or Roots()
+        self._aside = Aside()
+        self._children: set[Child] = set()
+
+    async def run(self, *argv: str, silence: float) -> Completed:
+        child = self._start(argv)
+        try:
+            said = await child.collect(silence)
+        except BaseException:
+            child.kill()
+            raise
+        if said is None:
+            child.kill()
+            raise CommandHung(
+                f"{_shown(argv)} said nothing for {silence:g} s and was killed", still_there=child.still_there
+            )
+        completed = Completed(child.exit_code.result(), *said)
+        if self._prefix and completed.exit_code in _NOT_RUN:
+            raise CommandNotFound(f"{argv[0]} cannot be run: {completed.output}")
+        return completed
+
+    async def lines(self, *argv: str) -> AsyncGenerator[str, None]:
+        child = self._start(argv)
+        errors = Output(head=4096, tail=4096)
+        try:
+            async with aclosing(child.lines(errors)) as lines:
+                async for line in lines:
+                    yield line
+            exit_code = child.exit_code.result()
+            if exit_code:
+                _log.warning("stream ended", command=_shown(argv), exit_code=exit_code, output=errors.text())
+        finally:
+            child.kill()
+            await asyncio.wait((child.exit_code,), timeout=_DYING)
+
+    async def read_file(self, path: str) -> bytes:
+        return await self._aside.call(files.read, self._roots.locate(path))
+
+    async def write_file(self, path: str, content: bytes) -> None:
+        await self._aside.call(files.write, self._roots.locate(path), content)
+
+    async def move_file(self, source: str, destination: str) -> None:
+        await self._aside.call(files.move, self._roots.locate(source), self._roots.locate(destination))
+
+    async def remove_file(self, path: str) -> None:
+        await self._aside.call(files.remove, self._roots.locate(path))
+
+    async def list_directory(self, path: str) -> tuple[str, ...]:
+        return await self._aside.call(files.names_in, self._roots.locate(path))
+
+    async def port_is_free(self, address: str, port: int) -> bool:
+        # No SO_REUSEADDR: with it, a port whose connections have not quite ended would look free.
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            try:
+                probe.bind((address, port))
+            except OSError:
+                return False
+        return True
+
+    async def close(self) -> None:
+        """Kill what is left, and leave behind what does not die."""
+        left = tuple(self._children)
+        for child in left:
+            child.kill()
+        if left:
+            await asyncio.wait([child.exit_code for child in left], timeout=_DYING)
+        for child in left:
+            child.abandon()
+        self._children.clear()
+
+    def _start(self, argv: Sequence[str]) -> Child:
+        try:
+            child = Child((*self._prefix, *argv), environment=ENVIRONMENT, ended=self._children.discard)
+        except (OSError, ValueError) as error:
+            # ValueError: there is a null character in an argument.
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise CommandNotFound(f"{_shown((*self._prefix, *argv))} cannot be started: {reason}") from None
+        self._children.add(child)
+        return child
+
+
+def _shown(argv: Sequence[str]) -> str:
+    text = shlex.join(argv)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

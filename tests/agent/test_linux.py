@@ -1,0 +1,454 @@
+"""The real machine: what it does with commands that are slow, silent, loud or stuck, and with files and ports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from quorate.agent.linux import LinuxMachine, Roots
+from quorate.agent.linux.aside import Aside
+from quorate.agent.linux.output import Lines, Output
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+
+#: Generous: only a test that fails waits for it.
+LONG = 30.0
+
+PYTHON = (sys.executable, "-I", "-c")
+
+
+@pytest.fixture
+async def machine() -> AsyncIterator[LinuxMachine]:
+    made = LinuxMachine()
+    yield made
+    await made.close()
+
+
+@contextmanager
+def nothing_is_left() -> Iterator[None]:
+    """Neither a child, dead or alive, nor an open file."""
+    before = set(os.listdir("/proc/self/fd"))
+    yield
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+async def soon(still: Callable[[], object]) -> None:
+    """Wait until something is no more."""
+    async with asyncio.timeout(LONG):
+        while still():  # noqa: ASYNC110 - the kernel sets no event of ours
+            await asyncio.sleep(0.005)
+
+
+# Commands.
+
+
+async def test_a_command_tells_its_exit_code_and_both_its_streams(machine: LinuxMachine) -> None:
+    with nothing_is_left():
+        code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
+        completed = await machine.run(*PYTHON, code, silence=LONG)
+        assert completed == Completed(7, "out\n", "err\n")
+        assert completed.output == "out\nerr"
+
+
+async def test_a_command_finds_our_environment_and_nothing_to_read(machine: LinuxMachine) -> None:
+    code = "import os, sys; print(sorted(os.environ.items())); print(repr(sys.stdin.read())); print(os.getcwd())"
+    environment, read, directory = (await machine.run(*PYTHON, code, silence=LONG)).stdout.splitlines()
+    assert "('LC_ALL', 'C')" in environment
+    assert "/usr/sbin" in environment
+    assert "PYTEST_CURRENT_TEST" not in environment
+    assert (read, directory) == ("''", "/")
+
+
+async def test_no_shell_looks_at_arguments(machine: LinuxMachine) -> None:
+    assert (await machine.run("echo", "$HOME; false `x`", "*", silence=LONG)).stdout == "$HOME; false `x` *\n"
+
+
+async def test_a_prefix_goes_before_every_command() -> None:
+    machine = LinuxMachine(prefix=("env", "GREETING=hello"))
+    assert (await machine.run("sh", "-c", "echo $GREETING", silence=LONG)).stdout == "hello\n"
+    with pytest.raises(CommandNotFound, match="quorate-has-no-such-program cannot be run"):
+        await machine.run("quorate-has-no-such-program", silence=LONG)
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        (("quorate-has-no-such-program",), "No such file"),
+        (("/etc/passwd",), "Permission denied"),
+        (("echo", "x" * 4_000_000), "Argument list too long"),
+        (("echo", "a\0b"), "null"),
+    ],
+)
+async def test_a_command_that_cannot_be_started_says_why(
+    machine: LinuxMachine, argv: tuple[str, ...], problem: str
+) -> None:
+    with nothing_is_left():
+        with pytest.raises(CommandNotFound, match=problem) as refused:
+            await machine.run(*argv, silence=LONG)
+        assert len(str(refused.value)) < 400
+
+
+async def test_a_command_that_talks_on_either_stream_is_never_hung_however_long_it_takes(
+    machine: LinuxMachine,
+) -> None:
+    script = "for _ in 1 2 3 4 5 6 7 8; do echo o; sleep 0.1; echo e >&2; sleep 0.1; done"
+    started = asyncio.get_running_loop().time()
+    assert (await machine.run("sh", "-c", script, silence=1.0)) == Completed(0, "o\n" * 8, "e\n" * 8)
+    assert asyncio.get_running_loop().time() - started > 1.0
+
+
+async def test_a_silent_command_is_killed_with_all_that_it_started_though_it_ignores_sigterm(
+    machine: LinuxMachine,
+) -> None:
+    with nothing_is_left():
+        script = "trap '' TERM; sleep 1000 & echo $!; wait"
+        with pytest.raises(CommandHung, match=r"said nothing for 0\.3 s") as hung:
+            await machine.run("sh", "-c", script, silence=0.3)
+        await soon(hung.value.still_there)
+        await machine.close()
+
+
+async def test_a_command_is_there_for_as_long_as_anything_of_its_group_is(
+    machine: LinuxMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when ``drbdadm`` dies of its SIGKILL and the ``drbdsetup`` it has started hangs in the kernel."""
+    real, leaders, script = os.killpg, list[int](), "sleep 1000 & echo; wait"
+
+    def only_the_leader(group: int, number: int) -> None:
+        if number == signal.SIGKILL:
+            leaders.append(group)
+            os.kill(group, number)
+        else:
+            real(group, number)
+
+    monkeypatch.setattr(os, "killpg", only_the_leader)
+    with pytest.raises(CommandHung) as hung:
+        await machine.run("sh", "-c", script, silence=0.3)
+    await soon(lambda: machine._children)  # the leader was reaped
+    assert hung.value.still_there()
+    real(leaders[0], signal.SIGKILL)
+    await soon(hung.value.still_there)
+
+
+async def test_a_command_that_cannot_be_killed_is_left_behind_at_once(
+    machine: LinuxMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.killpg
+    monkeypatch.setattr(os, "killpg", lambda group, number: None)
+    async with asyncio.timeout(LONG):
+        with pytest.raises(CommandHung) as hung:
+            await machine.run("sleep", "1000", silence=0.2)
+    assert hung.value.still_there()
+    assert (await machine.run("echo", "others go on", silence=LONG)).exit_code == 0
+    (stuck,) = machine._children
+    real(stuck._process.pid, signal.SIGKILL)
+    monkeypatch.undo()
+    await soon(hung.value.still_there)
+
+
+async def test_closing_leaves_behind_what_does_not_die(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = LinuxMachine()
+    real = os.killpg
+    monkeypatch.setattr(os, "killpg", lambda group, number: None)
+    monkeypatch.setattr("quorate.agent.linux.machine._DYING", 0.05)
+    with pytest.raises(CommandHung):
+        await machine.run("sleep", "1000", silence=0.1)
+    (stuck,) = machine._children
+    async with asyncio.timeout(LONG):
+        await machine.close()
+    assert not machine._children
+    real(stuck._process.pid, signal.SIGKILL)
+    stuck._process.wait()
+
+
+async def test_a_daemon_that_keeps_the_output_open_does_not_hold_the_command_up(machine: LinuxMachine) -> None:
+    completed = await machine.run("sh", "-c", "setsid sleep 1000 & echo $!", silence=LONG)
+    os.kill(int(completed.stdout), signal.SIGKILL)
+    assert completed.exit_code == 0
+
+
+async def test_a_flood_is_kept_in_bounds(machine: LinuxMachine) -> None:
+    """Its beginning and its end are there, and the memory that it takes does not grow with it."""
+    code = (
+        "import sys\nout = sys.stdout.buffer\nout.write(b'first\\n')\n"
+        "for _ in range(640): out.write(b'x' * 65536)\nout.write(b'last\\n')"
+    )
+    said = (await machine.run(*PYTHON, code, silence=LONG)).stdout
+    assert said.startswith("first\nxxx")
+    assert said.endswith("xxxlast\n")
+    assert "bytes left out …" in said
+    assert len(said) < 17 * 1024 * 1024
+
+
+async def test_what_is_not_utf8_is_replaced(machine: LinuxMachine) -> None:
+    code = r"import sys; sys.stdout.buffer.write(b'a\xffb\n')"
+    assert (await machine.run(*PYTHON, code, silence=LONG)).stdout == "a\ufffdb\n"
+
+
+async def test_a_cancelled_command_is_killed_and_reaped(machine: LinuxMachine) -> None:
+    with nothing_is_left():
+        running = asyncio.create_task(machine.run("sleep", "1000", silence=LONG))
+        await soon(lambda: not machine._children)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await soon(lambda: machine._children)
+
+
+async def test_many_commands_leave_nothing_behind(machine: LinuxMachine) -> None:
+    with nothing_is_left():
+        done = await asyncio.gather(*(machine.run("echo", str(number), silence=LONG) for number in range(50)))
+        assert [one.stdout for one in done] == [f"{number}\n" for number in range(50)]
+
+
+async def test_running_commands_takes_no_threads(machine: LinuxMachine) -> None:
+    before = threading.active_count()
+    running = asyncio.create_task(machine.run("sleep", "1000", silence=LONG))
+    await soon(lambda: not machine._children)
+    assert threading.active_count() == before
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+# Streams.
+
+
+async def test_lines_come_as_they_are_said_and_end_with_the_command(machine: LinuxMachine) -> None:
+    with nothing_is_left():
+        async with aclosing(machine.lines("sh", "-c", "echo a; echo; echo b; printf c")) as lines:
+            assert [line async for line in lines] == ["a", "", "b", "c"]
+
+
+async def test_a_stream_that_is_closed_kills_its_command(machine: LinuxMachine) -> None:
+    with nothing_is_left():
+        async with aclosing(machine.lines("sh", "-c", "trap '' TERM; while :; do echo x; done")) as lines:
+            assert await anext(lines) == "x"
+
+
+async def test_a_stream_whose_reader_is_cancelled_kills_its_command(machine: LinuxMachine) -> None:
+    async def read() -> None:
+        async with aclosing(machine.lines("sleep", "1000")) as lines:
+            async for _ in lines:
+                pass
+
+    with nothing_is_left():
+        reading = asyncio.create_task(read())
+        await soon(lambda: not machine._children)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert not machine._children
+
+
+async def test_a_stream_is_read_no_faster_than_it_is_used(machine: LinuxMachine, tmp_path: Path) -> None:
+    """The command is stopped by its full pipe, rather than our memory filled."""
+    written = tmp_path / "written"
+    code = (
+        "import sys\nfor number in range(10**6):\n"
+        f"    sys.stdout.write('x' * 1023 + '\\n'); open({str(written)!r}, 'w').write(str(number))"
+    )
+    async with aclosing(machine.lines(*PYTHON, code)) as lines:
+        await anext(lines)
+        last = ""
+        while not last or written.read_text() != last:  # until it has come to a standstill
+            last = written.read_text()
+            await asyncio.sleep(0.2)
+        assert 0 < int(last or "0") < 1000
+
+
+async def test_a_stream_that_fails_ends(machine: LinuxMachine) -> None:
+    async with aclosing(machine.lines("sh", "-c", "echo no such resource >&2; exit 10")) as lines:
+        assert [line async for line in lines] == []
+
+
+async def test_a_stream_of_a_missing_program_says_so(machine: LinuxMachine) -> None:
+    with pytest.raises(CommandNotFound):
+        async with aclosing(machine.lines("quorate-has-no-such-program")) as lines:
+            await anext(lines)
+
+
+# What is kept.
+
+
+def test_output_keeps_the_beginning_and_the_end() -> None:
+    output = Output(head=4, tail=3)
+    for part in (b"ab", b"cdef", b"g" * 50, b"xyz"):
+        output.add(part)
+    assert output.text() == "abcd\n… 52 bytes left out …\nxyz"
+
+
+@pytest.mark.parametrize("parts", [(b"abcdefg",), (b"abcd", b"efg"), (b"a", b"b", b"cdefg"), (b"abcdef", b"g")])
+def test_output_that_fits_is_whole(parts: tuple[bytes, ...]) -> None:
+    output = Output(head=4, tail=3)
+    for part in parts:
+        output.add(part)
+    assert output.text() == "abcdefg"
+
+
+def test_a_line_that_is_too_long_is_cut_and_the_next_is_whole() -> None:
+    lines = Lines(longest=4)
+    assert lines.add(b"abc") == []
+    assert lines.add(b"def") == []
+    assert lines.add(b"ghi\nxy\n\nz") == ["abcd", "xy", ""]
+    assert lines.last() == "z"
+
+
+# Where things are.
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/etc/hosts", "/host/etc/hosts"),
+        ("/", "/host"),
+        ("/sys", "/host-sys"),
+        ("/sys/module/drbd/version", "/host-sys/module/drbd/version"),
+        ("/system", "/host/system"),
+        ("/sys/fs/x", "/fs/x"),
+        ("/proc/crypto", "/proc/crypto"),
+    ],
+)
+def test_the_innermost_root_decides_where_a_path_is(path: str, place: str) -> None:
+    roots = Roots({"/": "/host", "/sys": "/host-sys", "/sys/fs": "/fs", "/proc": "/proc"})
+    assert roots.locate(path) == place
+
+
+@pytest.mark.parametrize("path", ["etc/hosts", "", "/etc/../root", "//etc"])
+def test_a_path_that_could_lead_elsewhere_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="cannot be used as a path"):
+        Roots().locate(path)
+    with pytest.raises(ValueError, match="cannot be used as a path"):
+        Roots({"/sys": path})
+
+
+# Files.
+
+
+async def test_a_file_is_written_for_its_owner_alone_also_over_one_that_everybody_could_read(
+    machine: LinuxMachine, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.res"
+    path.write_text("old and longer")
+    path.chmod(0o644)
+    with nothing_is_left():
+        await machine.write_file(str(path), b"new")
+        assert await machine.read_file(str(path)) == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_written_file_and_its_name_are_synced(
+    machine: LinuxMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (tmp_path / "to").mkdir()
+    await machine.write_file(str(tmp_path / "a"), b"x")
+    await machine.move_file(str(tmp_path / "a"), str(tmp_path / "b"))
+    await machine.move_file(str(tmp_path / "b"), str(tmp_path / "to" / "c"))
+    await machine.remove_file(str(tmp_path / "to" / "c"))
+    here, there = str(tmp_path), str(tmp_path / "to")
+    assert synced == [str(tmp_path / "a"), here, here, there, here, there]
+
+
+async def test_files_are_moved_listed_and_removed_where_the_roots_say(tmp_path: Path) -> None:
+    machine = LinuxMachine(roots=Roots({"/var/lib/quorate": str(tmp_path)}))
+    await machine.write_file("/var/lib/quorate/b", b"x")
+    await machine.write_file("/var/lib/quorate/c", b"y")
+    await machine.move_file("/var/lib/quorate/c", "/var/lib/quorate/a")
+    assert await machine.list_directory("/var/lib/quorate") == ("a", "b")
+    assert (tmp_path / "a").read_bytes() == b"y"
+    for _ in range(2):
+        await machine.remove_file("/var/lib/quorate/a")
+    assert await machine.list_directory("/var/lib/quorate") == ("b",)
+    assert await machine.list_directory("/var/lib/quorate/none") == ()
+
+
+async def test_only_regular_files_are_opened(machine: LinuxMachine, tmp_path: Path) -> None:
+    """A device that is opened is held; a pipe would wait for somebody."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in ("/dev/null", str(pipe), str(tmp_path)):
+        with pytest.raises(OSError, match="not a regular file"):
+            await machine.read_file(path)
+        with pytest.raises(OSError, match="not a regular file"):
+            await machine.write_file(path, b"x")
+
+
+async def test_files_of_proc_are_read_whole(machine: LinuxMachine) -> None:
+    assert await machine.read_file("/proc/self/stat")
+    with pytest.raises(FileNotFoundError):
+        await machine.read_file("/proc/quorate")
+
+
+async def test_a_file_operation_that_never_returns_stops_only_its_caller() -> None:
+    aside, stuck = Aside(patience=0.1), threading.Event()
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.1 s"):
+        await aside.call(stuck.wait)
+    assert await aside.call(len, "abc") == 3
+    stuck.set()
+
+
+async def test_operations_that_hang_do_not_take_up_more_and_more_threads() -> None:
+    aside, stuck = Aside(patience=0.1), threading.Event()
+    before = threading.active_count()
+    results = await asyncio.gather(*(aside.call(stuck.wait) for _ in range(40)), return_exceptions=True)
+    assert all(isinstance(result, TimeoutError) for result in results)
+    assert threading.active_count() - before <= 16
+    stuck.set()
+    await soon(lambda: threading.active_count() > before)
+    assert await aside.call(len, "abc") == 3
+
+
+async def test_an_error_of_a_file_operation_is_its_own() -> None:
+    def fail() -> None:
+        raise TimeoutError("the disk said so")
+
+    with pytest.raises(TimeoutError, match="the disk said so"):
+        await Aside().call(fail)
+
+
+def test_a_process_ends_though_a_file_operation_hangs() -> None:
+    code = (
+        "import asyncio, threading\nfrom quorate.agent.linux.aside import Aside\n"
+        "async def main():\n"
+        "    try: await Aside(patience=0.05).call(threading.Event().wait)\n"
+        "    except TimeoutError: print('given up')\n"
+        "asyncio.run(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
+    assert done.stdout == "given up\n"
+
+
+# Ports.
+
+
+async def test_a_port_is_free_until_somebody_listens_on_it(machine: LinuxMachine) -> None:
+    with nothing_is_left(), socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.listen()
+        assert not await machine.port_is_free("127.0.0.1", port)
+        probe.close()
+        assert await machine.port_is_free("127.0.0.1", port)
+
+
+async def test_no_port_of_somebody_elses_address_is_free(machine: LinuxMachine) -> None:
+    assert not await machine.port_is_free("192.0.2.1", 7000)
