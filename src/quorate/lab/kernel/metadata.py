@@ -1,0 +1,185 @@
+"""DRBD's internal metadata: a superblock, an activity log and one bitmap per peer at the end of a device.
+
+The numbers of the flags are those on disk, so that dump-md can print them. The bitmap of each peer is kept by its
+node id; whether a slot in the bitmap area is given to the peer is ``bitmap_index``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from quorate.lab.kernel.block import BLOCK, BlockDevice
+from quorate.lab.kernel.extents import BlockSet
+
+JUST_CREATED = 4
+MAX_NODES = 32
+HISTORY = 32
+ACTIVITY_LOG_EXTENT = 4 * 1024 * 1024
+_SECTOR = 512
+
+
+class Flag(IntFlag):
+    """Facts about this replica that must survive a power loss."""
+
+    CONSISTENT = 1 << 0
+    PRIMARY_IND = 1 << 1
+    FULL_SYNC = 1 << 3
+    WAS_UP_TO_DATE = 1 << 4
+    CRASHED_PRIMARY = 1 << 6
+    AL_CLEAN = 1 << 7
+    AL_DISABLED = 1 << 8
+    PRIMARY_LOST_QUORUM = 1 << 9
+    HAVE_QUORUM = 1 << 10
+
+
+class PeerFlag(IntFlag):
+    """What this replica remembers of one peer."""
+
+    CONNECTED = 1 << 0
+    OUTDATED = 1 << 1
+    FENCING = 1 << 2
+    FULL_SYNC = 1 << 3
+    DEVICE_SEEN = 1 << 4
+    NODE_EXISTS = 1 << 16
+    HAVE_BITMAP = 1 << 31
+
+
+@dataclass(slots=True)
+class PeerMetadata:
+    """One peer's slot."""
+
+    bitmap_index: int = -1
+    bitmap_uuid: int = 0
+    flags: PeerFlag = PeerFlag(0)
+    bitmap: BlockSet = field(default_factory=BlockSet)
+
+
+@dataclass(slots=True)
+class Metadata:
+    """The metadata of one replica."""
+
+    max_peers: int
+    device_size: int
+    """The size of the backing device for which this was written, in bytes."""
+    device_uuid: int = 0
+    node_id: int = -1
+    current_uuid: int = JUST_CREATED
+    flags: Flag = Flag.AL_CLEAN
+    peers: dict[int, PeerMetadata] = field(default_factory=dict)
+    history: list[int] = field(default_factory=list)
+    effective_size: int = 0
+    """The size that the members last agreed on, in bytes; 0 before the first attach."""
+    members: set[int] = field(default_factory=set)
+    activity_log: BlockSet = field(default_factory=BlockSet)
+    """Extents that may have been written to lately: out of date after a crash unless proven otherwise."""
+
+    def peer(self, node_id: int) -> PeerMetadata:
+        """The slot of a node, made when first asked for."""
+        found = self.peers.get(node_id)
+        if found is None:
+            found = self.peers[node_id] = PeerMetadata()
+        return found
+
+    def push_history(self, uuid: int) -> None:
+        """Remember a generation that ended."""
+        if uuid and uuid != JUST_CREATED and uuid & ~1 not in {old & ~1 for old in self.history}:
+            self.history.insert(0, uuid)
+            del self.history[HISTORY:]
+
+    def give_bitmap(self, node_id: int) -> bool:
+        """Reserve a bitmap slot for a peer; False if all are taken."""
+        slot = self.peer(node_id)
+        if slot.bitmap_index != -1:
+            return True
+        taken = {peer.bitmap_index for peer in self.peers.values()}
+        free = next((index for index in range(self.max_peers) if index not in taken), None)
+        if free is None:
+            return False
+        slot.bitmap_index = free
+        slot.flags |= PeerFlag.HAVE_BITMAP
+        return True
+
+    @property
+    def clean(self) -> bool:
+        """Whether the device was detached in an orderly way, or its activity log was applied since."""
+        return bool(self.flags & Flag.AL_CLEAN)
+
+    @property
+    def size_sectors(self) -> int:
+        """How much the metadata takes, in sectors of 512 bytes."""
+        return overhead(self.device_size, self.max_peers) // _SECTOR
+
+
+def _align(value: int, to: int) -> int:
+    return -(-value // to) * to
+
+
+def overhead(device_size: int, max_peers: int) -> int:
+    """What internal metadata takes of a device, in bytes: superblock 4 KiB, activity log 32 KiB, bitmaps."""
+    sectors = device_size // _SECTOR
+    bits = _align(_align(sectors, 8) // 8, 64)
+    bitmap_sectors = _align(bits // 8 * max_peers, 4096) // _SECTOR
+    return (bitmap_sectors + 8 + 64) * _SECTOR
+
+
+def usable(device_size: int, max_peers: int) -> int:
+    """What is left for data, in bytes."""
+    return max(0, device_size - overhead(device_size, max_peers)) // BLOCK * BLOCK
+
+
+def create(device: BlockDevice, max_peers: int, device_uuid: int = 0) -> Metadata:
+    """Write fresh metadata: data not consistent, no peer known."""
+    made = Metadata(max_peers=max_peers, device_size=device.size, device_uuid=device_uuid)
+    device.metadata[device.size] = made
+    return made
+
+
+def find(device: BlockDevice) -> Metadata | None:
+    """The metadata, if it lies where the device's present size says."""
+    return device.metadata.get(device.size)
+
+
+def find_at(device: BlockDevice, size: int) -> Metadata | None:
+    """The metadata where it lay when the device had another size: what the last-known-backing-device file is for."""
+    return device.metadata.get(size)
+
+
+def move(device: BlockDevice, from_size: int) -> bool:
+    """Move metadata found at an old end of the device to its present end; False if there is none."""
+    found = device.metadata.pop(from_size, None)
+    if found is None:
+        return False
+    found.device_size = device.size
+    device.metadata[device.size] = found
+    return True
+
+
+def wipe(device: BlockDevice) -> bool:
+    """Remove the signature at the present end (wipe-md, lvcreate --wipesignatures); False if there was none."""
+    return device.metadata.pop(device.size, None) is not None
+
+
+def apply_activity_log(metadata: Metadata) -> int:
+    """Mark what may have been written before a crash as out of sync toward every peer; bytes newly marked.
+
+    The count runs over all bitmap slots, those not given to a peer included, as drbdmeta's message does.
+    """
+    marked = 0
+    if metadata.flags & Flag.PRIMARY_IND:
+        given = [slot for slot in metadata.peers.values() if slot.bitmap_index != -1]
+        marked = (metadata.max_peers - len(given)) * metadata.activity_log.count
+        for slot in given:
+            before = slot.bitmap.count
+            slot.bitmap.update(metadata.activity_log)
+            marked += slot.bitmap.count - before
+    metadata.activity_log.clear()
+    metadata.flags |= Flag.AL_CLEAN
+    return marked * BLOCK
+
+
+def forget_peer(metadata: Metadata, node_id: int) -> None:
+    """Drop all memory of a peer, its vote included."""
+    slot = metadata.peers.pop(node_id, None)
+    if slot is not None:
+        metadata.push_history(slot.bitmap_uuid)

@@ -1,0 +1,81 @@
+"""The words of DRBD's state, in the order the kernel compares them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class _Word(IntEnum):
+    """A number to compare by and a name to print."""
+
+    _label: str
+
+    def __new__(cls, value: int, label: str = "") -> _Word:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member._label = label
+        return member
+
+    def __str__(self) -> str:
+        return self._label
+
+
+class Role(_Word):
+    """What a node may do with the device."""
+
+    UNKNOWN = 0, "Unknown"
+    PRIMARY = 1, "Primary"
+    SECONDARY = 2, "Secondary"
+
+
+class Disk(_Word):
+    """How good a replica's data is; higher is better, except that DUnknown means no word from the peer."""
+
+    DISKLESS = 0, "Diskless"
+    ATTACHING = 1, "Attaching"
+    DETACHING = 2, "Detaching"
+    FAILED = 3, "Failed"
+    NEGOTIATING = 4, "Negotiating"
+    INCONSISTENT = 5, "Inconsistent"
+    OUTDATED = 6, "Outdated"
+    UNKNOWN = 7, "DUnknown"
+    CONSISTENT = 8, "Consistent"
+    UP_TO_DATE = 9, "UpToDate"
+
+
+class Conn(_Word):
+    """The state of a connection, below Connected without data traffic."""
+
+    STANDALONE = 0, "StandAlone"
+    DISCONNECTING = 1, "Disconnecting"
+    UNCONNECTED = 2, "Unconnected"
+    TIMEOUT = 3, "Timeout"
+    BROKEN_PIPE = 4, "BrokenPipe"
+    NETWORK_FAILURE = 5, "NetworkFailure"
+    PROTOCOL_ERROR = 6, "ProtocolError"
+    TEAR_DOWN = 7, "TearDown"
+    CONNECTING = 8, "Connecting"
+    CONNECTED = 9, "Connected"
+
+
+class Repl(_Word):
+    """What is being replicated to a peer."""
+
+    OFF = 0, "Off"
+    ESTABLISHED = 1, "Established"
+    STARTING_SYNC_S = 2, "StartingSyncS"
+    STARTING_SYNC_T = 3, "StartingSyncT"
+    WF_BITMAP_S = 4, "WFBitMapS"
+    WF_BITMAP_T = 5, "WFBitMapT"
+    SYNC_SOURCE = 6, "SyncSource"
+    SYNC_TARGET = 7, "SyncTarget"
+    VERIFY_S = 8, "VerifyS"
+    VERIFY_T = 9, "VerifyT"
+    PAUSED_SYNC_S = 10, "PausedSyncS"
+    PAUSED_SYNC_T = 11, "PausedSyncT"
+
+
+SOURCES = frozenset({Repl.STARTING_SYNC_S, Repl.WF_BITMAP_S, Repl.SYNC_SOURCE, Repl.PAUSED_SYNC_S})
+TARGETS = frozenset({Repl.STARTING_SYNC_T, Repl.WF_BITMAP_T, Repl.SYNC_TARGET, Repl.PAUSED_SYNC_T})
+RESYNCING = frozenset({Repl.SYNC_SOURCE, Repl.SYNC_TARGET, Repl.PAUSED_SYNC_S, Repl.PAUSED_SYNC_T})
+VERIFYING = frozenset({Repl.VERIFY_S, Repl.VERIFY_T})
