@@ -12,6 +12,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.support.certificates import KeyPair
+
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -32,9 +34,15 @@ class Answer:
 class Wire:
     """One server."""
 
-    def __init__(self, url: str, *, token: str | None = None, ca_file: str | None = None) -> None:
+    def __init__(
+        self, url: str, *, token: str | None = None, ca_file: str | None = None, certificate: KeyPair | None = None
+    ) -> None:
         self._url = url
-        context = ssl.create_default_context(cafile=ca_file) if ca_file else True
+        context: ssl.SSLContext | bool = True
+        if ca_file:
+            context = ssl.create_default_context(cafile=ca_file)
+            if certificate is not None:
+                context.load_cert_chain(certificate.certificate, certificate.key)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         # One connection per request: a server that refuses before it has read the body hangs up afterwards.
         connector = aiohttp.TCPConnector(ssl=context, force_close=True)

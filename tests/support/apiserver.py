@@ -75,12 +75,12 @@ class ApiServer:
         self.kubectl = binaries / "kubectl"
         self._binaries = binaries
         self._directory = directory
-        authority = Authority(directory)
-        self.ca_file = authority.certificate
-        self._serving = authority.server("serving", "127.0.0.1", "localhost", "apiserver.test")
-        client = authority.client("certified-admin", "system:masters")
+        self.authority = Authority(directory)
+        self.ca_file = self.authority.certificate
+        self._serving = self.authority.server("serving", "127.0.0.1", "localhost", "apiserver.test")
+        client = self.authority.client("certified-admin", "system:masters")
         self.client_certificate, self.client_key = client.certificate, client.key
-        self._accounts_key = authority.bare_key("service-accounts")
+        self._accounts_key = self.authority.bare_key("service-accounts")
         self.token = secrets.token_hex(16)
         (directory / "tokens.csv").write_text(f'{self.token},admin,1,"system:masters"\n')
         self.kubeconfig = directory / "kubeconfig"

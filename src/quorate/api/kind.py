@@ -54,6 +54,8 @@ class Kind:
     columns: tuple[Column, ...] = (AGE,)
     #: JSON paths, such as ``.spec.nodeName``, usable in field selectors beside metadata.name and metadata.namespace.
     selectable_fields: tuple[str, ...] = ()
+    #: Labels that cannot be changed or removed once they are set. A CRD cannot say so; admission does, in both engines.
+    immutable_labels: tuple[str, ...] = ()
     status_subresource: bool = True
     crd: bool = True
 
@@ -94,6 +96,7 @@ def kind(
     categories: tuple[str, ...] = (),
     columns: tuple[Column, ...] = (),
     selectable_fields: tuple[str, ...] = (),
+    immutable_labels: tuple[str, ...] = (),
     status_subresource: bool = True,
     crd: bool = True,
 ) -> Callable[[type[R]], type[R]]:
@@ -111,6 +114,7 @@ def kind(
             categories=categories,
             columns=(*columns, AGE),
             selectable_fields=selectable_fields,
+            immutable_labels=immutable_labels,
             status_subresource=status_subresource,
             crd=crd,
         )

@@ -22,7 +22,7 @@ from quorate.engine.logs import get_logger
 from quorate.engine.manager import Manager
 from quorate.errors import ConfigError
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
-from quorate.server.kubernetes import Access, Facade, Listener, is_loopback, listen
+from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, is_loopback, listen
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
 
 _log = get_logger(__name__)
@@ -100,11 +100,12 @@ def _prepared(data: Path) -> Path:
 
 def _security(config: Config, data: Path, clock: Clock) -> tuple[Access, Certificates | None]:
     """Open on loopback; anywhere else, or when a token or a certificate is given, by token and over TLS."""
+    agents = AgentTokens(data / "agents")
     given = config.token_file or config.tls_certificate or config.tls_key
     if is_loopback(config.listen) and not given:
         _log.warning("open: every user and program of this machine may do everything", listen=config.listen)
-        return Access(), None
-    return Access(_token(config, data)), _certificates(config, data, clock)
+        return Access(None, agents.node_of), None
+    return Access(_token(config, data), agents.node_of), _certificates(config, data, clock)
 
 
 def _token(config: Config, data: Path) -> str:

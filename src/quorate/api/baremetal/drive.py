@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from quorate.api import labels
 from quorate.api.groups import BAREMETAL
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Bytes, Condition, Resource
@@ -123,6 +124,7 @@ class DriveStatus(Struct):
         Column("Message", ".status.message", priority=1),
     ),
     selectable_fields=(".spec.NodeId",),
+    immutable_labels=(labels.NODE,),
 )
 class Drive(Resource):
     """A physical device."""

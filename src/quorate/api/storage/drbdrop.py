@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource
@@ -91,6 +92,7 @@ class DRBDResourceOperationStatus(Struct):
         Column("Message", ".status.message", priority=1),
     ),
     selectable_fields=(".spec.nodeName", ".spec.drbdResourceName"),
+    immutable_labels=(labels.NODE,),
 )
 class DRBDResourceOperation(Resource):
     """One command on one replica, run once. Its spec is immutable: to run again, make another."""

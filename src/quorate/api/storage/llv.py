@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource
@@ -118,6 +119,7 @@ class LVMLogicalVolumeStatus(Struct):
         Column("Reason", ".status.reason", priority=1),
     ),
     selectable_fields=(".spec.lvmVolumeGroupName",),
+    immutable_labels=(labels.NODE,),
 )
 class LVMLogicalVolume(Resource):
     """A logical volume on a node's disk."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
@@ -131,6 +132,7 @@ class LVMVolumeGroupStatus(Struct):
         Column("Message", ".status.message", priority=1),
     ),
     selectable_fields=(".spec.local.nodeName",),
+    immutable_labels=(labels.NODE,),
 )
 class LVMVolumeGroup(Resource):
     """A volume group on a node."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
@@ -130,6 +131,7 @@ class ReplicatedVolumeReplicaStatus(Struct):
         Column("Message", ".status.message", priority=1),
     ),
     selectable_fields=(".spec.nodeName", ".spec.replicatedVolumeName"),
+    immutable_labels=(labels.NODE,),
 )
 class ReplicatedVolumeReplica(Resource):
     """One member of a volume, on one node: with a disk, for access, or to break a tie."""

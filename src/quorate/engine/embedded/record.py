@@ -1,4 +1,7 @@
-"""What the embedded engine hands out: stored objects, and the answers to its verbs."""
+"""What the embedded engine hands out: stored objects, and the answers to its verbs.
+
+What every write makes is a msgspec struct: a frozen dataclass takes ten times as long to make.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,7 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One stored object at one version; shared by everybody, never mutated."""
 
     kind: Kind
@@ -77,8 +79,7 @@ class Page:
     remaining: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One event of a subscription. A bookmark has no record."""
 
     type: EventType
@@ -88,8 +89,7 @@ class Change:
     initial_events_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """The answer to a write: the object as stored, and what the writer should know."""
 
     record: Record

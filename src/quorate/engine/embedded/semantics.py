@@ -48,8 +48,7 @@ class KindRules:
         self.name_rule = names.dns_label if namespaces.is_namespace(kind) else names.dns_subdomain
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(msgspec.Struct, frozen=True):
     """A request's object, understood but not yet judged."""
 
     tree: Tree

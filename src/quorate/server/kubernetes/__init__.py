@@ -1,6 +1,7 @@
 """The embedded engine in the Kubernetes REST dialect: an unmodified ``kubectl``, or any client, works against it.
 
-A request passes ``auth`` (who), ``paths`` (about what) and ``resources`` (the verb). ``options`` and ``requests`` read
+A request passes ``auth`` (who), ``paths`` (about what) and ``resources`` (the verb); ``callers`` are who there is, and
+``admission`` is what agents may write. ``options`` and ``requests`` read
 what it asks for, ``patches`` and ``strategic`` what it changes; ``negotiation`` decides between object, table and
 metadata, ``rendering`` with ``tables``, ``jsonpath`` and ``ages`` writes them. ``watching`` keeps streams open.
 ``discovery`` and ``openapi`` tell clients what there is; ``status`` is every answer that is not an object.
@@ -13,6 +14,7 @@ says so.
 
 from quorate.server.kubernetes.app import Facade
 from quorate.server.kubernetes.auth import Access, is_loopback
+from quorate.server.kubernetes.callers import AgentTokens
 from quorate.server.kubernetes.serving import Listener, listen
 
-__all__ = ["Access", "Facade", "Listener", "is_loopback", "listen"]
+__all__ = ["Access", "AgentTokens", "Facade", "Listener", "is_loopback", "listen"]

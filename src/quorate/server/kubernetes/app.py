@@ -25,7 +25,7 @@ from quorate.server.kubernetes.health import report
 from quorate.server.kubernetes.metrics import RequestMetrics
 from quorate.server.kubernetes.negotiation import clauses
 from quorate.server.kubernetes.paths import Kinds, Target
-from quorate.server.kubernetes.requests import MAX_BODY
+from quorate.server.kubernetes.requests import CALLER, MAX_BODY
 from quorate.server.kubernetes.resources import Resources
 from quorate.server.kubernetes.reviews import review
 from quorate.server.kubernetes.watching import Watches
@@ -118,7 +118,7 @@ class Facade:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        self._access.check(request.path, request.headers)
+        request[CALLER] = self._access.identify(request.path, request.headers)
         return await handler(request)
 
     # The server itself.
@@ -194,7 +194,7 @@ class Facade:
         target = self._kinds.resolve(group, version, rest)
         if target is None:
             if request.method == "POST":
-                answer = review(group, version, rest, self._access.user)
+                answer = review(group, version, rest, request[CALLER])
                 if answer is not None:
                     return _json(answer, code=201)
             return _nothing_there()

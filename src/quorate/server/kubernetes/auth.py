@@ -5,16 +5,20 @@ Two ways to run it, and nothing between them:
 - **open**, on a loopback address only: whoever can connect may do everything. Browsers can connect too, on behalf of
   any page they show, so requests that name another host or come from another origin are refused.
 - **by token**, over TLS: every request but the health checks carries ``Authorization: Bearer <token>``.
+
+In both, an agent is known by a token of its own (``callers``); what it may write, ``admission`` says. On an open server
+an agent that shows none is nobody in particular, and may do everything.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quorate.errors import Forbidden, Unauthorized
+from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, Caller, agent
 
 #: Answered to anybody: a load balancer has no token.
 PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
@@ -25,18 +29,23 @@ class Access:
     """The rule in force; without a token the server is open."""
 
     token: str | None = field(default=None, repr=False)
+    #: The node whose agent has a token, or None.
+    agent_of: Callable[[str], str | None] = lambda _: None
 
-    @property
-    def user(self) -> str:
-        """What ``kubectl auth whoami`` says."""
-        return "quorate:loopback" if self.token is None else "quorate:admin"
-
-    def check(self, path: str, headers: Mapping[str, str]) -> None:
-        """Raises Unauthorized or Forbidden for a request that may not pass."""
+    def identify(self, path: str, headers: Mapping[str, str]) -> Caller:
+        """Who sends a request. Raises Unauthorized or Forbidden when it may not pass."""
         if self.token is None:
             _check_same_machine(headers)
-        elif path not in PUBLIC_PATHS:
-            _check_token(self.token, headers.get("Authorization", ""))
+        given = _bearer(headers.get("Authorization", ""))
+        node = self.agent_of(given) if given else None
+        if node is not None:
+            return agent(node)
+        if self.token is None or path in PUBLIC_PATHS:
+            return LOOPBACK
+        # Compared in constant time: the time of an answer must not tell how much of a guess was right.
+        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self.token.encode()):
+            raise Unauthorized("Unauthorized")
+        return ADMIN
 
 
 def is_loopback(host: str) -> bool:
@@ -49,12 +58,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _check_token(expected: str, header: str) -> None:
+def _bearer(header: str) -> str:
+    """The token in an Authorization header; empty when there is none."""
     scheme, _, given = header.partition(" ")
-    # Compared in constant time: the time of an answer must not tell how much of a guess was right.
-    same = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), expected.encode())
-    if scheme.lower() != "bearer" or not same:
-        raise Unauthorized("Unauthorized")
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 def _check_same_machine(headers: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What a write sends: its body, of bounded size; and the warnings that go back."""
+"""What a request brings: who sends it, its body of bounded size; and the warnings that go back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from multidict import CIMultiDict
 
 from quorate.errors import BadRequest, TooLarge, UnsupportedMediaType
 from quorate.server.kubernetes.bodies import Parsed, parse_json, parse_yaml
+from quorate.server.kubernetes.callers import Caller
 from quorate.server.kubernetes.core_messages import parse_protobuf
 
 #: As a real API server: a larger body is not read.
 MAX_BODY = 3 * 1024 * 1024
+
+#: Who sends it.
+CALLER = web.RequestKey("caller", Caller)
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from quorate.engine.clock import Clock
-from quorate.engine.embedded import EmbeddedStore, Page, Record, Written, parse_version
+from quorate.engine.embedded import Admit, EmbeddedStore, Page, Record, Written, parse_version
 from quorate.errors import (
     BadRequest,
     Cause,
@@ -21,6 +21,7 @@ from quorate.errors import (
     UnsupportedMediaType,
 )
 from quorate.server.kubernetes import patches, status
+from quorate.server.kubernetes.admission import admission_of
 from quorate.server.kubernetes.bodies import Parsed
 from quorate.server.kubernetes.negotiation import Format, negotiate
 from quorate.server.kubernetes.options import (
@@ -33,6 +34,7 @@ from quorate.server.kubernetes.options import (
 from quorate.server.kubernetes.paths import Target
 from quorate.server.kubernetes.rendering import Renderer
 from quorate.server.kubernetes.requests import (
+    CALLER,
     PROTOBUF,
     duplicates,
     media_type,
@@ -110,6 +112,7 @@ class Resources:
             dry_run=options.dry_run,
             field_validation=options.field_validation,
             problems=duplicates(parsed),
+            admit=admission_of(request[CALLER]),
         )
         return await _written(written, renderer, code=201)
 
@@ -123,7 +126,8 @@ class Resources:
                 "application/json, application/yaml"
             )
         parsed = await read_tree(request)
-        written = await self._change(target, lambda _: parsed.value, options, parsed, patch=False)
+        admit = admission_of(request[CALLER])
+        written = await self._change(target, lambda _: parsed.value, options, parsed, admit, patch=False)
         return await _written(written, renderer)
 
     async def _patch(self, request: web.Request, target: Target) -> web.StreamResponse:
@@ -133,11 +137,18 @@ class Resources:
         renderer = self._renderer(request, target)
         parsed = await read_patch(request)
         change = patches.change_of(target.kind, form, parsed.value)
-        written = await self._change(target, change, options, parsed, patch=True)
+        written = await self._change(target, change, options, parsed, admission_of(request[CALLER]), patch=True)
         return await _written(written, renderer)
 
     async def _change(
-        self, target: Target, change: patches.Change, options: WriteOptions, parsed: Parsed, *, patch: bool
+        self,
+        target: Target,
+        change: patches.Change,
+        options: WriteOptions,
+        parsed: Parsed,
+        admit: Admit,
+        *,
+        patch: bool,
     ) -> Written:
         return await self._store.update_raw(
             target.kind,
@@ -149,6 +160,7 @@ class Resources:
             field_validation=options.field_validation,
             patch=patch,
             problems=duplicates(parsed),
+            admit=admit,
         )
 
     async def _delete(self, request: web.Request, target: Target) -> web.StreamResponse:
@@ -161,6 +173,7 @@ class Resources:
             uid=options.uid,
             resource_version=options.resource_version,
             dry_run=options.dry_run,
+            admit=admission_of(request[CALLER], deleting=True),
         )
         if not done.gone:
             return _answer(await _one(done.record, renderer), renderer)
@@ -172,16 +185,19 @@ class Resources:
         how = delete_options(request.query, await read_optional_tree(request))
         renderer = self._list_renderer(request, target)
         page = self._page(target, options)
+        admit = admission_of(request[CALLER], deleting=True)
         for begin in range(0, len(page.records), _TOGETHER):
             some = page.records[begin : begin + _TOGETHER]
-            await asyncio.gather(*(self._delete_if_same(record, dry_run=how.dry_run) for record in some))
+            await asyncio.gather(*(self._delete_if_same(record, admit, dry_run=how.dry_run) for record in some))
         return _answer(renderer.many(page), renderer)
 
-    async def _delete_if_same(self, record: Record, *, dry_run: bool) -> None:
+    async def _delete_if_same(self, record: Record, admit: Admit, *, dry_run: bool) -> None:
         uid = record.typed.metadata.uid
         # Somebody else may have deleted it, and made a new one: that was not in the list.
         with suppress(NotFound, Conflict):
-            await self._store.delete_raw(record.kind, record.name, namespace=record.namespace, uid=uid, dry_run=dry_run)
+            await self._store.delete_raw(
+                record.kind, record.name, namespace=record.namespace, uid=uid, dry_run=dry_run, admit=admit
+            )
 
     def _page(self, target: Target, options: ListOptions) -> Page:
         return self._store.read_page(

@@ -1,9 +1,14 @@
-"""``kubectl auth whoami`` and ``kubectl auth can-i``: there is one user here, and it may do everything."""
+"""``kubectl auth whoami`` and ``kubectl auth can-i``: everybody may use every verb.
+
+Which objects an agent may write is not a matter of verbs: admission refuses it the others, as on a real API server.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from quorate.server.kubernetes.callers import Caller
 
 Json = dict[str, Any]
 
@@ -14,21 +19,21 @@ _EVERYTHING = {
 }
 
 
-def _who(user: str) -> Json:
-    return {"userInfo": {"username": user, "groups": ["system:masters", "system:authenticated"]}}
+def _who(caller: Caller) -> Json:
+    return {"userInfo": {"username": caller.user, "groups": list(caller.groups)}}
 
 
 #: The answers, by the path that is posted to: what goes into ``status``.
-_STATUS: dict[tuple[str, str], tuple[str, Callable[[str], Json]]] = {
+_STATUS: dict[tuple[str, str], tuple[str, Callable[[Caller], Json]]] = {
     ("authentication.k8s.io", "selfsubjectreviews"): ("SelfSubjectReview", _who),
     ("authorization.k8s.io", "selfsubjectaccessreviews"): ("SelfSubjectAccessReview", lambda _: {"allowed": True}),
     ("authorization.k8s.io", "selfsubjectrulesreviews"): ("SelfSubjectRulesReview", lambda _: _EVERYTHING),
 }
 
 
-def review(group: str, version: str, resource: str, user: str) -> Json | None:
+def review(group: str, version: str, resource: str, caller: Caller) -> Json | None:
     """The filled-in review, or None if that is not one. What was asked does not matter, so it is not read."""
     if version != "v1" or (group, resource) not in _STATUS:
         return None
     kind, status = _STATUS[group, resource]
-    return {"kind": kind, "apiVersion": f"{group}/{version}", "metadata": {}, "status": status(user)}
+    return {"kind": kind, "apiVersion": f"{group}/{version}", "metadata": {}, "status": status(caller)}

@@ -1,0 +1,230 @@
+"""Who may write what, on the facade, and on a real API server with the policies of ``deploy/admission``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from quorate.api import all_kinds, labels
+from quorate.engine.clock import SystemClock
+from quorate.engine.embedded import EmbeddedStore
+from quorate.server.kubernetes import Access, AgentTokens, Facade, listen
+from tests.conformance.admission_cases import (
+    AGENT_CASES,
+    LABEL_CASES,
+    LEASES,
+    MINE,
+    NAMESPACES,
+    NOBODYS,
+    NODES,
+    OF_A_NODE,
+    THEIRS,
+    Case,
+    Json,
+    lease,
+    namespace,
+    node,
+)
+from tests.conformance.wire import Answer, Wire
+from tests.support.apiserver import ApiServer
+
+POLICIES = Path(__file__).parents[2] / "deploy" / "admission"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine, as the administrator and as the agent of n1 see it."""
+
+    admin: Wire
+    agent: Wire
+
+    async def prepare(self) -> None:
+        objects = [(NAMESPACES, namespace("quorate-system"))]
+        objects += [(LEASES, lease(f"quorate-agent-{name}")) for name in (MINE, THEIRS)]
+        objects += [(NODES, node(name)) for name in (MINE, THEIRS)]
+        for collection, made in OF_A_NODE.items():
+            objects += [(collection, made("mine-0", MINE)), (collection, made("theirs-0", THEIRS))]
+            objects += [(collection, made("nobodys-0", NOBODYS))]
+        for path, body in objects:
+            answer = await self.admin.request("POST", path, body)
+            assert answer.code in (201, 409), answer.body
+
+
+async def _facade(stack: AsyncExitStack, directory: Path) -> Engine:
+    clock = SystemClock()
+    store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=clock, random=Random(1))
+    stack.push_async_callback(store.close)
+    tokens = AgentTokens(directory / "agents")
+    served = Facade(
+        store,
+        kinds=all_kinds(),
+        clock=clock,
+        chance=Random(1),
+        access=Access("the administrator's", tokens.node_of),
+        registry=CollectorRegistry(),
+    )
+    listener = await listen(served, host="127.0.0.1", port=0)
+    stack.push_async_callback(listener.close)
+    admin = Wire(listener.url, token="the administrator's")
+    return Engine(admin, Wire(listener.url, token=tokens.token("n1")))
+
+
+async def _real(apiserver: ApiServer, *, by_account: bool) -> Engine:
+    apiserver.install_crds(kind for kind in all_kinds() if kind.crd)
+    for document in _policies():
+        plural = document["kind"].lower().removesuffix("y") + ("ies" if document["kind"].endswith("y") else "s")
+        assert apiserver.request("POST", f"/apis/{document['apiVersion']}/{plural}", document).code in (201, 409)
+    # Admission is to be what refuses: RBAC lets agents do everything here.
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "test-agents"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:quorate:agents"},
+            {"kind": "ServiceAccount", "name": "quorate-agent", "namespace": "quorate-system"},
+        ],
+    }
+    apiserver.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+    ca_file = str(apiserver.ca_file)
+    if by_account:
+        agent = Wire(apiserver.url, ca_file=ca_file, token=_account_token(apiserver))
+    else:
+        certificate = apiserver.authority.client("system:quorate:agent:n1", "system:quorate:agents")
+        agent = Wire(apiserver.url, ca_file=ca_file, certificate=certificate)
+    return Engine(Wire(apiserver.url, token=apiserver.token, ca_file=ca_file), agent)
+
+
+def _account_token(apiserver: ApiServer) -> str:
+    """A token such as the kubelet gives to a pod that runs on node n1."""
+    inside = f"{NAMESPACES}/quorate-system"
+    pod = {
+        "metadata": {"name": "agent"},
+        "spec": {"nodeName": "n1", "serviceAccountName": "quorate-agent", "containers": [{"name": "a", "image": "a"}]},
+    }
+    apiserver.request("POST", NAMESPACES, namespace("quorate-system"))
+    apiserver.request("POST", f"{inside}/serviceaccounts", {"metadata": {"name": "quorate-agent"}})
+    apiserver.request("POST", f"{inside}/pods", pod)
+    uid = apiserver.request("GET", f"{inside}/pods/agent").json()["metadata"]["uid"]
+    bound = {"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "agent", "uid": uid}}}
+    answer = apiserver.request("POST", f"{inside}/serviceaccounts/quorate-agent/token", bound)
+    assert answer.code == 201, answer.body
+    token: str = answer.json()["status"]["token"]
+    return token
+
+
+def _policies() -> list[Json]:
+    return [document for file in sorted(POLICIES.glob("*.yaml")) for document in yaml.safe_load_all(file.read_text())]
+
+
+def _without_policies(apiserver: ApiServer) -> None:
+    """Other tests share the server."""
+    for plural in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+        apiserver.request("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}")
+    apiserver.request("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/test-agents")
+    apiserver.clear(*(kind for kind in all_kinds() if labels.NODE in kind.immutable_labels))
+    apiserver.request("DELETE", f"{NAMESPACES}/quorate-system/pods/agent?gracePeriodSeconds=0")
+    for name in (MINE, THEIRS):
+        apiserver.request("DELETE", f"{NODES}/{name}")
+
+
+ON_A_REAL_SERVER = [pytest.param(by, marks=pytest.mark.apiserver) for by in ("certificate", "account")]
+
+
+@pytest.fixture(params=["facade", *ON_A_REAL_SERVER])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
+    async with AsyncExitStack() as stack:
+        if request.param == "facade":
+            made = await _facade(stack, tmp_path)
+        else:
+            apiserver = request.getfixturevalue("apiserver")
+            stack.callback(_without_policies, apiserver)
+            made = await _real(apiserver, by_account=request.param == "account")
+        stack.push_async_callback(made.admin.close)
+        stack.push_async_callback(made.agent.close)
+        await made.prepare()
+        await _in_force(made)
+        yield made
+
+
+async def _in_force(engine: Engine) -> None:
+    """A real server takes up policies a moment after they are written."""
+    async with asyncio.timeout(30):
+        for who, case in ((engine.admin, LABEL_CASES[0]), (engine.agent, AGENT_CASES[1])):
+            while (await _try(who, case)).code < 400:  # noqa: ASYNC110 - a server cannot be waited for otherwise
+                await asyncio.sleep(0.1)
+
+
+async def _try(who: Wire, case: Case) -> Answer:
+    path, _, query = case.path.partition("?")
+    parameters = dict(part.split("=") for part in query.split("&")) if query else {}
+    parameters = {name: value.replace("%3D", "=") for name, value in parameters.items()}
+    if case.method != "GET":
+        parameters["dryRun"] = "All"
+    content_type = case.content_type if case.method == "PATCH" else None
+    return await who.request(case.method, path, case.body, content_type=content_type, query=parameters)
+
+
+async def _wrong(who: Wire, cases: list[Case]) -> list[str]:
+    wrong = []
+    for case in cases:
+        answer = await _try(who, case)
+        reason = answer.body.get("reason", "") if answer.code >= 400 else ""
+        if reason != case.refused:
+            wrong.append(f"{case.about}: {case.method} {case.path}: {answer.code} {answer.body.get('message', '')}")
+        elif case.refused and not answer.body["details"]["causes"][0]["message"].endswith(_sentence(case)):
+            wrong.append(f"{case.about}: refused in other words: {answer.body['message']}")
+    return wrong
+
+
+def _sentence(case: Case) -> str:
+    if case.refused == "Invalid":
+        return "the label quorate.io/node is immutable once it is set"
+    return (
+        "the agent of node n1 may write only objects with its label quorate.io/node, its own Lease and Node, and Events"
+    )
+
+
+async def test_the_label_of_a_node_stays_whoever_writes(engine: Engine) -> None:
+    assert await _wrong(engine.admin, LABEL_CASES) == []
+
+
+async def test_an_agent_writes_what_is_its_nodes_and_nothing_else(engine: Engine) -> None:
+    assert await _wrong(engine.agent, AGENT_CASES) == []
+
+
+async def test_the_administrator_is_refused_nothing_of_it(engine: Engine) -> None:
+    assert await _wrong(engine.admin, [replace(case, refused="") for case in AGENT_CASES]) == []
+
+
+async def test_an_agent_can_ask_who_it_is(engine: Engine) -> None:
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = await engine.agent.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+    assert answer.code == 201
+    user = answer.body["status"]["userInfo"]
+    assert user["username"] in ("system:quorate:agent:n1", "system:serviceaccount:quorate-system:quorate-agent")
+
+
+def test_the_policies_name_every_kind_that_belongs_to_a_node() -> None:
+    label, writes = (
+        next(one for one in _policies() if one["kind"].endswith("Policy") and one["metadata"]["name"] == name)
+        for name in ("quorate-node-label", "quorate-agent-writes")
+    )
+    kinds = {kind.qualified_resource for kind in all_kinds() if labels.NODE in kind.immutable_labels}
+    named = {
+        f"{resource}.{group}"
+        for rule in label["spec"]["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert named == kinds
+    expression = writes["spec"]["validations"][0]["expression"]
+    assert {kind for kind in kinds if f"'{kind}'" in expression} == kinds
