@@ -129,7 +129,14 @@ class Hands:
     async def _perform(self, step: Step) -> Completed:
         match step:
             case Run():
-                return await self.run(*step.argv, silence=step.silence)
+                # Before: a look that is under way now may miss it. After: one made meanwhile may have come too early.
+                for change in step.changes:
+                    self._memory.mark(change)
+                try:
+                    return await self.run(*step.argv, silence=step.silence)
+                finally:
+                    for change in step.changes:
+                        self._memory.mark(change)
             case WriteFile():
                 marks = self._mark_file(step.path)
                 await self._machine.write_file(step.path, step.content.encode())
@@ -168,10 +175,9 @@ class Hands:
     def _remember(
         self, work: str, step: Step, exit_code: int | None, output: str, *, failed: bool = True, hung: bool = False
     ) -> None:
-        failures = 0
-        if failed:
-            last = self._memory.last(work, step.purpose)
-            failures = 1 + (last.failures if last is not None and last.about == step.about else 0)
+        last = self._memory.last(work, step.purpose)
+        if last is not None and last.about != step.about:
+            last = None
         self._memory.remember(
             work,
             Outcome(
@@ -181,7 +187,8 @@ class Hands:
                 at=self._clock.now(),
                 exit_code=exit_code,
                 output=output,
-                failures=failures,
+                failures=(1 + (last.failures if last else 0)) if failed else 0,
+                times=1 + (last.times if last else 0),
                 hung=hung,
             ),
         )

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from quorate.api.storage.drbd import DrbdStatus
+from quorate.agent.steps import KERNEL, LVM
+from quorate.api.storage.drbd import DrbdStatus, Host, Path
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ class Outcome:
     output: str = field(default="", repr=False)
     #: How often in a row steps of this purpose have failed, about the same thing.
     failures: int = 0
+    #: How often in a row it was tried about the same thing, whatever came of it.
+    times: int = 1
     hung: bool = False
 
     @property
@@ -106,6 +109,14 @@ class Memory:
         self.logical_volumes: Sighting[Mapping[str, LogicalVolumeSeen]] = Sighting()
         #: The text of files by path. A value of None: there is no such file.
         self.files: dict[str, Sighting[str]] = {}
+        #: Whether ports are free, by "address:port".
+        self.ports: dict[str, Sighting[bool]] = {}
+        #: By resource and peer: the paths that events2 told of. Older versions of ``status --json`` have none.
+        self.paths: dict[str, dict[int, dict[tuple[Host, Host], Path]]] = {}
+        #: By resource: when percentages in sync were last reported.
+        self.progress_reported: dict[str, datetime] = {}
+        #: Kernel resources that belong to no replica of this node, and were told of.
+        self.strangers: set[str] = set()
         self._outcomes: dict[str, dict[str, Outcome]] = {}
 
     def resource(self, name: str) -> Sighting[DrbdStatus]:
@@ -115,6 +126,18 @@ class Memory:
     def file(self, path: str) -> Sighting[str]:
         """What is known of a file."""
         return self.files.setdefault(path, Sighting())
+
+    def port(self, subject: str) -> Sighting[bool]:
+        """What is known of a port."""
+        return self.ports.setdefault(subject, Sighting())
+
+    def mark(self, change: str) -> None:
+        """Something that a command changes (``Run.changes``) is about to be changed, or has been."""
+        kind, _, name = change.partition("/")
+        if kind == LVM:
+            self.logical_volumes.mark()
+        elif kind == KERNEL:
+            self.resource(name).mark()
 
     def outcomes(self, work: str) -> Mapping[str, Outcome]:
         """The last outcome of each purpose in a piece of work. A copy: a snapshot may keep it."""

@@ -16,6 +16,12 @@ from dataclasses import dataclass, field
 KERNEL = "kernel"  # DRBD; subject: a resource, or "" for all of them at once
 LVM = "lvm"  # logical volumes; subject: "" for all of them at once
 FILE = "file"  # subject: a path
+PORT = "port"  # subject: address:port
+
+
+def kernel_of(resource: str) -> str:
+    """One DRBD resource, as something that a command changes."""
+    return f"{KERNEL}/{resource}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class Run:
     silence: float | None = None
     #: Exit codes that are no failure.
     accept: tuple[int, ...] = (0,)
+    #: What it changes (``LVM``, ``kernel_of(…)``): whatever was seen of that holds no more once it begins.
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
