@@ -34,5 +34,5 @@ def test_an_agent_gets_its_own_token_and_not_the_administrators(tmp_path: Path) 
 
 
 def test_without_a_server_it_says_what_it_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Is .* the data directory of a running"):
+    with pytest.raises(ConfigError, match=r"Is .* the data directory of a running"):
         CliRunner().invoke(kubeconfig, ["--data", str(tmp_path)], catch_exceptions=False)
