@@ -1,16 +1,22 @@
-"""``drbdsetup events2 --timestamps``, line by line: only a wake-up, the truth is in ``status``."""
+"""``drbdsetup events2 --timestamps``, line by line: only a wake-up, the truth is in ``status``.
+
+A line that cannot be read wakes nobody and is no error: the next look at the status makes up for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+VERBS: Final = frozenset({"exists", "create", "change", "destroy", "rename", "call", "response"})
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One line."""
 
-    #: exists, create, change, destroy, rename, call, response.
+    #: One of VERBS.
     verb: str
     #: resource, device, connection, peer-device, path, helper; ``-`` ends the dump of what exists already.
     kind: str
@@ -26,4 +32,12 @@ class Event:
 
 def parse_event(line: str) -> Event | None:
     """The event of a line, with or without a timestamp; None for what is not one."""
-    raise NotImplementedError
+    words = line.split()
+    if words and words[0] not in VERBS:
+        words = words[1:]
+    if len(words) < 2 or words[0] not in VERBS:
+        return None
+    verb, kind, *rest = words
+    # A value may have colons of its own: peer:ipv4:10.77.0.2:7000.
+    fields = {name: value for name, colon, value in (word.partition(":") for word in rest) if colon}
+    return Event(verb, kind, fields.get("name", ""), fields)

@@ -1,10 +1,187 @@
-"""``drbdsetup status --json``, read leniently."""
+"""``drbdsetup status --json``, read leniently: unknown fields are ignored, missing ones have their defaults.
+
+What is there must be of the right type and within the schema's bounds; otherwise the whole output is unreadable, since
+half a report is worse than an error. ``paths`` and ``tls`` come only from newer tools.
+
+The shapes below are the tool's, with its spelling; decoding into them is msgspec's, in C. 500 resources take about
+three milliseconds, and an agent reads them all whenever it starts.
+"""
 
 from __future__ import annotations
 
-from quorate.api.storage.drbd import DrbdStatus
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, field
+
+from quorate.api.scalars import MAX_MEMBERS, Count, NodeId
+from quorate.api.storage.drbd import Connection, Device, DrbdStatus, Host, Path, PeerDevice, State
+from quorate.drbd.errors import UnreadableOutput
+
+Text = Annotated[str, Meta(max_length=253)]
+Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+InSync = Annotated[float, Meta(ge=0, le=100)]
+
+
+class _Wire(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
+    """The tool's spelling."""
+
+
+class _Host(_Wire):
+    address: Text = ""
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    family: State = ""
+
+
+class _Path(_Wire):
+    this_host: _Host = field(default=_Host(), name="this_host")
+    remote_host: _Host = field(default=_Host(), name="remote_host")
+    established: bool = False
+
+
+class _PeerDevice(_Wire):
+    volume: Small = 0
+    replication_state: State = ""
+    peer_disk_state: State = ""
+    peer_client: bool = False
+    resync_suspended: Annotated[str, Meta(max_length=64)] = ""
+    out_of_sync: Count = 0
+    pending: Count = 0
+    unacked: Count = 0
+    has_sync_details: bool = False
+    has_online_verify_details: bool = False
+    percent_in_sync: InSync = 0.0
+
+
+class _Connection(_Wire):
+    peer_node_id: NodeId
+    name: Text = ""
+    connection_state: State = ""
+    congested: bool = False
+    peer_role: State = ""
+    tls: bool = False
+    ap_in_flight: Count = 0
+    rs_in_flight: Count = 0
+    paths: Annotated[tuple[_Path, ...], Meta(max_length=16)] = ()
+    peer_devices: Annotated[tuple[_PeerDevice, ...], Meta(max_length=4)] = field(default=(), name="peer_devices")
+
+
+class _Device(_Wire):
+    volume: Small = 0
+    minor: Small = 0
+    disk_state: State = ""
+    client: bool = False
+    open: bool = False
+    quorum: bool = False
+    size: Count = 0
+    read: Count = 0
+    written: Count = 0
+    al_writes: Count = 0
+    bm_writes: Count = 0
+    upper_pending: Count = 0
+    lower_pending: Count = 0
+
+
+class _Resource(_Wire):
+    name: Text
+    node_id: Annotated[int, Meta(ge=0, le=31)] = 0
+    role: State = ""
+    suspended: bool = False
+    suspended_user: bool = False
+    suspended_no_data: bool = False
+    suspended_fencing: bool = False
+    suspended_quorum: bool = False
+    force_io_failures: bool = False
+    write_ordering: State = ""
+    devices: Annotated[tuple[_Device, ...], Meta(max_length=4)] = ()
+    connections: Annotated[tuple[_Connection, ...], Meta(max_length=MAX_MEMBERS)] = ()
+
+
+_DECODER = msgspec.json.Decoder(tuple[_Resource, ...])
 
 
 def parse_status(output: str | bytes) -> tuple[DrbdStatus, ...]:
     """Every resource that the output names, in its order. Raises UnreadableOutput and nothing else."""
-    raise NotImplementedError
+    try:
+        resources = _DECODER.decode(output)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+        raise UnreadableOutput(f"drbdsetup status --json printed something else: {problem}") from problem
+    return tuple(map(_status, resources))
+
+
+# Arguments by position: keywords would double the time, and these run for every peer of every resource. A test that
+# compares every field of every recording keeps the order honest.
+
+
+def _status(found: _Resource) -> DrbdStatus:
+    return DrbdStatus(
+        found.name,
+        found.node_id,
+        found.role,
+        found.suspended,
+        found.suspended_user,
+        found.suspended_no_data,
+        found.suspended_fencing,
+        found.suspended_quorum,
+        found.force_io_failures,
+        found.write_ordering,
+        tuple([_device(device) for device in found.devices]),
+        tuple([_connection(connection) for connection in found.connections]),
+    )
+
+
+def _device(found: _Device) -> Device:
+    return Device(
+        found.volume,
+        found.minor,
+        found.disk_state,
+        found.client,
+        found.open,
+        found.quorum,
+        found.size,
+        found.read,
+        found.written,
+        found.al_writes,
+        found.bm_writes,
+        found.upper_pending,
+        found.lower_pending,
+    )
+
+
+def _connection(found: _Connection) -> Connection:
+    return Connection(
+        found.peer_node_id,
+        found.name,
+        found.connection_state,
+        found.congested,
+        found.peer_role,
+        found.tls,
+        found.ap_in_flight,
+        found.rs_in_flight,
+        tuple([_path(path) for path in found.paths]),
+        tuple([_peer_device(device) for device in found.peer_devices]),
+    )
+
+
+def _peer_device(found: _PeerDevice) -> PeerDevice:
+    return PeerDevice(
+        found.volume,
+        found.replication_state,
+        found.peer_disk_state,
+        found.peer_client,
+        found.resync_suspended,
+        found.out_of_sync,
+        found.pending,
+        found.unacked,
+        found.has_sync_details,
+        found.has_online_verify_details,
+        int(found.percent_in_sync),
+    )
+
+
+def _path(found: _Path) -> Path:
+    return Path(_host(found.this_host), _host(found.remote_host), found.established)
+
+
+def _host(found: _Host) -> Host:
+    return Host(found.address, found.port, found.family)
