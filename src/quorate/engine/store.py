@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from quorate.api.meta import Resource
 from quorate.engine.selectors import EVERYTHING, Selector
 
@@ -39,8 +41,7 @@ class EventType(StrEnum):
     BOOKMARK = "BOOKMARK"
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[R]):
+class WatchEvent(msgspec.Struct, Generic[R], frozen=True):
     """One change. A bookmark has no object: it says that everything up to its resourceVersion was seen."""
 
     type: EventType

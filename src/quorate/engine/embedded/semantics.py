@@ -11,7 +11,6 @@ the version to write are inputs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
