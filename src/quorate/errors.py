@@ -26,6 +26,7 @@ QuorateError
 │   ├── StorageDamaged        the file does not check out; it is left as it is
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
+├── AnotherAgent              another agent works on this node: ours does not start, or stops
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
 ├── InvalidRule               a validation rule that cannot be evaluated: a bug in a kind's declaration
 ├── ForeignDefinition         a CRD of one of our names exists and belongs to somebody else
@@ -198,6 +199,10 @@ class StorageLocked(StorageFailure):
 
 class NotLeader(QuorateError):
     """This process is not, or no longer, the leader: the write was not sent."""
+
+
+class AnotherAgent(QuorateError):
+    """Another agent works on the same node: this one does not start, or stops. The message names the other."""
 
 
 class InvalidPlan(QuorateError):

@@ -72,6 +72,7 @@ def test_help_imports_nothing_heavy() -> None:
         (errors.StorageFull("x"), 6),
         (errors.CannotListen("x"), 7),
         (errors.StoreUnreachable("x"), 8),
+        (errors.AnotherAgent("x"), 9),
         (errors.NotFound("x"), 1),
         (errors.ForeignDefinition("x"), 1),
     ],

@@ -16,6 +16,7 @@ _EXIT_CODES: tuple[tuple[type[errors.QuorateError], int, str], ...] = (
     (errors.StorageFull, 6, "the disk is full"),
     (errors.CannotListen, 7, "the address or port cannot be listened on"),
     (errors.StoreUnreachable, 8, "no connection to the API server"),
+    (errors.AnotherAgent, 9, "another agent works on this node"),
     (errors.QuorateError, 1, "refused or failed; the message says why"),
 )
 
