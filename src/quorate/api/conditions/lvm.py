@@ -35,6 +35,11 @@ class LogicalVolumeFailure(ReasonCodes):
         "A logical volume of that name is there already, and it is not ours to wipe.",
         "Look at what is on it; rename or remove it on the node by hand.",
     )
+    LV_MISSING = false(
+        "LVMissing",
+        "The logical volume was there and is gone; it is not made again, because an empty one must not replace data.",
+        "Look on the node; delete the replica to have another one made.",
+    )
     NO_SPACE = false("NoSpace", "The volume group has not got the extents.", "Add a drive to the group, or free space.")
     VOLUME_GROUP_NOT_FOUND = false(
         "VolumeGroupNotFound", "The node has no such volume group.", "See the LVMVolumeGroup."

@@ -49,6 +49,7 @@ class LVMLogicalVolumeSpec(Struct):
         ),
         immutable_optional("thin"),
         immutable_optional("source"),
+        immutable_optional("zeroed"),
     )
 
     actual_lv_name_on_the_node: Annotated[
@@ -62,6 +63,13 @@ class LVMLogicalVolumeSpec(Struct):
     ]
     lvm_volume_group_name: Annotated[ObjectRef, immutable("is immutable")]
     thin: ThinSource | None = None
+    zeroed: Annotated[
+        bool,
+        Meta(
+            description="Zero a thick volume whole before it counts as Created; otherwise only its two ends are wiped."
+            " Takes as long as writing it, and saves a replicated volume its first copy."
+        ),
+    ] = False
     source: (
         Annotated[LogicalVolumeSource, Meta(description="Absent: the contents are the owner's business.")] | None
     ) = None
@@ -92,7 +100,9 @@ class LVMLogicalVolumeStatus(Struct):
     phase: LogicalVolumePhase | None = None
     reason: Annotated[ReasonCode, Meta(description="A code, such as LVExists; empty when nothing is wrong.")] = ""
     message: Message = ""
-    actual_size: Quantity | None = None
+    actual_size: (
+        Annotated[Quantity, Meta(description="New extents of a thick volume are zeroed before they count.")] | None
+    ) = None
     known_zero: Annotated[
         bool,
         Meta(

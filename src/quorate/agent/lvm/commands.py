@@ -1,0 +1,141 @@
+"""The command lines of LVM and what goes with it, as steps.
+
+Nothing is ever forced on LVM: it refuses by itself what would hurt (a device with a signature, a volume that is open),
+and its refusal is reported. ``--yes`` only where there is nobody to answer and nothing to lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.agent.lvm.seen import NEW, SeenVolume
+from quorate.agent.steps import LVM, Run
+
+# Purposes: the outcome of the last command of each is remembered.
+CREATE: Final = "create"
+WIPE: Final = "wipe"
+ZERO_WHOLE: Final = "zero"
+FILL: Final = "fill"
+CHECKSUM: Final = "checksum"
+COMPARE: Final = "compare"
+TAG: Final = "tag"
+EXTEND: Final = "extend"
+ACTIVATE: Final = "activate"
+REMOVE: Final = "remove"
+GROUP: Final = "group"
+POOL: Final = "pool"
+
+#: What blkid knows of, and DRBD's metadata, is recognised within so many bytes of either end of a device: DRBD's
+#: superblock is in the last 4 KiB, ZFS' labels and the backup of a partition table in the last 512.
+WIPED_AT_EACH_END: Final = 1024 * 1024
+#: blkdiscard reports each second that it comes on, if it works in steps.
+ZERO_STEP: Final = 128 * 1024 * 1024
+#: Reading gigabytes is silent work: sha512sum and cmp say nothing before the end.
+READING_SILENCE: Final = 3600.0
+
+
+def create_thick(group: str, name: str, size: int, tags: Iterable[str]) -> Run:
+    """A volume with all its space. LVM rounds the size up to extents; wiping is ours."""
+    return Run(
+        ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), "--name", name, "--size", f"{size}b", group),
+        CREATE,
+        about=str(size),
+        changes=(LVM,),
+    )
+
+
+def create_thin(group: str, pool: str, name: str, size: int, tags: Iterable[str]) -> Run:
+    """A volume that takes its space from a pool as it is written."""
+    where = ("--type", "thin", "--thinpool", pool)
+    what = ("--name", name, "--virtualsize", f"{size}b", group)
+    command = ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *where, *what)
+    return Run(command, CREATE, about=str(size), changes=(LVM,))
+
+
+def retag(group: str, name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Run:
+    """Change tags, all at once."""
+    removed = tuple(word for tag in remove for word in ("--deltag", tag))
+    return Run(("lvchange", *removed, *_added(add), f"{group}/{name}"), TAG, changes=(LVM,))
+
+
+def activate(volume: SeenVolume) -> Run:
+    """Give it its device."""
+    return Run(("lvchange", "--activate", "y", f"{volume.group}/{volume.name}"), ACTIVATE, changes=(LVM,))
+
+
+def extend(volume: SeenVolume, size: int) -> Run:
+    """Make it larger, all or nothing."""
+    command = ("lvextend", "--size", f"{size}b", f"{volume.group}/{volume.name}")
+    return Run(command, EXTEND, about=str(size), changes=(LVM,))
+
+
+def remove(volume: SeenVolume) -> Run:
+    """Remove it. LVM refuses while it is open."""
+    return Run(("lvremove", "--yes", f"{volume.group}/{volume.name}"), REMOVE, about=volume.uuid, changes=(LVM,))
+
+
+def discard_new(volume: SeenVolume) -> Run:
+    """Remove one that was never finished, by whoever began it."""
+    assert NEW in volume.tags, f"{volume.path} is not new"
+    return remove(volume)
+
+
+def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
+    """Take away every sign of what was there before, for a volume of this size or a little more."""
+    if size <= 2 * WIPED_AT_EACH_END:
+        return (_zero(path, 0, size, WIPE),)
+    return (
+        _zero(path, 0, WIPED_AT_EACH_END, WIPE),
+        _zero(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, WIPE),
+    )
+
+
+def zero(volume: SeenVolume, start: int, end: int, *, purpose: str, about: str) -> Run:
+    """Fill a range with zeros. ``--force``: DRBD may hold the volume; the caller knows that the range is not used."""
+    return _zero(
+        volume.path, start, end - start, purpose, "--force", "--verbose", "--step", str(ZERO_STEP), about=about
+    )
+
+
+def fill(volume: SeenVolume, source: str, *, purposes: tuple[str, str, str], about: str) -> tuple[Run, ...]:
+    """Copy a file, take its checksum, and read back what was copied.
+
+    In this order a file that changes meanwhile is noticed. ``cmp`` ends with 1 also when the file is a true beginning
+    of the volume, and says so: the decision reads it.
+    """
+    filling, summing, comparing = purposes
+    copy = ("dd", f"if={source}", f"of={volume.path}", "bs=4M", "oflag=direct", "conv=fsync,nocreat", "status=progress")
+    return (
+        Run(copy, filling, about=about),
+        Run(("sha512sum", source), summing, about=about, silence=READING_SILENCE),
+        Run(("cmp", source, volume.path), comparing, about=about, silence=READING_SILENCE, accept=(0, 1)),
+    )
+
+
+def create_group(group: str, devices: Iterable[str]) -> Run:
+    """A new group; LVM makes the devices its own, and refuses one with a signature on it."""
+    paths = tuple(devices)
+    return Run(("vgcreate", group, *paths), GROUP, about=" ".join(paths))
+
+
+def extend_group(group: str, devices: Iterable[str]) -> Run:
+    """More devices for a group."""
+    paths = tuple(devices)
+    return Run(("vgextend", group, *paths), GROUP, about=" ".join(paths))
+
+
+def create_pool(group: str, name: str, size: str) -> Run:
+    """A thin pool that zeroes new blocks. A size in percent is of the group."""
+    amount = ("--extents", f"{size}VG") if size.endswith("%") else ("--size", f"{size}b")
+    command = ("lvcreate", "--yes", "--type", "thin-pool", "--zero", "y", *amount, "--name", name, group)
+    return Run(command, f"{POOL} {name}", about=size, changes=(LVM,))
+
+
+def _zero(path: str, offset: int, length: int, purpose: str, *options: str, about: str = "") -> Run:
+    where = ("--offset", str(offset), "--length", str(length))
+    return Run(("blkdiscard", "--zeroout", *options, *where, path), purpose, about=about)
+
+
+def _added(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for tag in tags for word in ("--addtag", tag))

@@ -1,0 +1,44 @@
+"""Which Drive is behind a device, and which Drives a group may be made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import Presence
+from quorate.api.storage.lvg import DeviceSelector
+
+#: ``/dev/sdb1`` is a part of ``/dev/sdb``; where the disk's name ends in a digit a ``p`` comes first.
+_PARTITION: Final = re.compile(r"(?P<disk>.*[0-9])p[0-9]+\Z|(?P<letters>.*[^0-9])[0-9]+\Z")
+
+
+def drive_behind(path: str, drives: Iterable[Drive]) -> str:
+    """The UUID of the Drive that a device is, or is a partition of; "" when it is neither."""
+    match = _PARTITION.match(path)
+    whole = (match["disk"] or match["letters"]) if match is not None else ""
+    for candidate in (path, whole):
+        for drive in drives:
+            if candidate and drive.spec.path == candidate and drive.status.presence is Presence.ONLINE:
+                return drive.spec.uuid
+    return ""
+
+
+def selected(selector: DeviceSelector, drives: Iterable[Drive]) -> tuple[Drive, ...]:
+    """The drives that a selector names and that are there, by path. An empty selector names none, not all."""
+    if not (selector.slots or selector.paths or selector.serial_numbers):
+        return ()
+    return tuple(
+        sorted(
+            (
+                drive
+                for drive in drives
+                if drive.status.presence is Presence.ONLINE
+                and (not selector.slots or drive.spec.slot in selector.slots)
+                and (not selector.paths or drive.spec.path in selector.paths)
+                and (not selector.serial_numbers or drive.spec.serial_number in selector.serial_numbers)
+            ),
+            key=lambda drive: drive.spec.path,
+        )
+    )

@@ -1,0 +1,209 @@
+"""The controller of LVMLogicalVolumes: each key is one, and one look at LVM serves them all.
+
+| seen                                                    | decided in                               |
+|---------------------------------------------------------|------------------------------------------|
+| the object is being deleted                             | ``removing``                             |
+| nothing of that name, or something with ``quorate.new`` | ``creating``                             |
+| something without that tag that is not known as ours    | here: ``LVExists``. Never wiped, or used |
+| a volume of ours                                        | ``growing``                              |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import partial
+from random import Random
+
+from quorate.agent.lvm import commands
+from quorate.agent.lvm.attempts import attempt
+from quorate.agent.lvm.creating import LOOK_FOR_SPACE, not_there, unfinished
+from quorate.agent.lvm.growing import kept
+from quorate.agent.lvm.looker import Done, Looker
+from quorate.agent.lvm.piece import HEAVY_PURPOSES, Decision, Piece, Work, failed, heavy_purpose, heavy_work
+from quorate.agent.lvm.removing import removed
+from quorate.agent.lvm.seen import NEW
+from quorate.agent.memory import Memory, Outcome
+from quorate.agent.node import Node
+from quorate.api import finalizers, names
+from quorate.api.baremetal import Drive
+from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
+from quorate.api.quantity import Quantity
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
+from quorate.api.storage.drbd import DiskState
+from quorate.api.struct import replace
+from quorate.engine import (
+    Controller,
+    Key,
+    PatchStatus,
+    Plan,
+    Reader,
+    ReleaseFinalizer,
+    Watch,
+    Write,
+    key_of,
+    no_keys,
+)
+
+#: LLV = replica's name, ``-``, eight characters of its disk's hash.
+_SUFFIX_LENGTH = 9
+
+
+def judge(piece: Piece, now: datetime) -> Decision:
+    """What is to be reported of one logical volume, and done. Pure."""
+    if piece.llv.deleting:
+        return removed(piece, now)
+    if piece.lvg is None:
+        message = f"There is no LVMVolumeGroup {piece.spec.lvm_volume_group_name} on this node."
+        status = failed(piece.status, Failure.VOLUME_GROUP_NOT_FOUND.code, message)
+        return Decision(status, retry_after=LOOK_FOR_SPACE)
+    if piece.volumes is None:
+        return Decision(piece.status, look_at_volumes=True)
+    volume = piece.volume
+    if volume is None:
+        return not_there(piece, now)
+    if NEW in volume.tags and not piece.was_created:
+        return unfinished(piece, volume, now)
+    if not piece.owns(volume):
+        message = f"{volume.path} is there already, was not made for this object, and is left as it is."
+        return Decision(failed(piece.status, Failure.LV_EXISTS.code, message))
+    if NEW in volume.tags:
+        # It was Created: the tag came back by somebody's mistake, and must not let anybody wipe it.
+        untrue = commands.retag(volume.group, volume.name, remove=(NEW,))
+        return attempt(piece, piece.status, Work(piece.light_work, (untrue,)), now, still_usable=True)
+    if not volume.active:
+        return attempt(piece, piece.status, Work(piece.light_work, (commands.activate(volume),)), now)
+    return kept(piece, volume, now)
+
+
+class LogicalVolumes:
+    """Observes and decides for one node."""
+
+    def __init__(self, node: Node, looker: Looker, groups_key: Key) -> None:
+        self._node = node
+        self._looker = looker
+        self._groups_key = groups_key
+
+    def controller(self) -> Controller[Piece]:
+        """What the manager runs."""
+        return Controller(
+            name="lvm-logical-volumes",
+            watches=(
+                Watch(LVMLogicalVolume),
+                Watch(LVMVolumeGroup, no_keys),
+                Watch(ReplicatedVolumeReplica, _of_replica),
+                Watch(Drive, self._every_volume, when=_moved),
+            ),
+            observe=self.observe,
+            decide=self.decide,
+            signals=(self._node.disks,),
+        )
+
+    def observe(self, reader: Reader, key: Key) -> Piece | None:
+        """Gather what matters for one logical volume."""
+        llv = reader.get(LVMLogicalVolume, key.name)
+        if llv is None:
+            self._forget(key)
+            return None
+        lvg = reader.get(LVMVolumeGroup, llv.spec.lvm_volume_group_name)
+        replica = _replica(reader, llv)
+        piece = Piece(
+            llv=llv,
+            lvg=lvg,
+            replica=replica,
+            attached=replica is not None and self._is_attached(replica),
+            drives=reader.list(Drive),
+            volumes=self._looker.current_volumes,
+            groups=self._looker.current_groups,
+            volumes_at=self._looker.volumes_at,
+            groups_at=self._looker.groups_at,
+            outcomes=_outcomes(self._node.memory, llv, lvg),
+        )
+        if lvg is not None:
+            self._looker.followers[piece.group_name, llv.spec.actual_lv_name_on_the_node] = key
+        return piece
+
+    def decide(self, piece: Piece, now: datetime, _: Random) -> Plan:
+        """Turn the judgement into writes and effects."""
+        decision, llv = judge(piece, now), piece.llv
+        writes: list[Write] = []
+        if decision.backing_size_ahead is not None and piece.replica is not None:
+            writes.append(_written_ahead(piece.replica, decision.backing_size_ahead))
+        if decision.release:
+            writes.append(ReleaseFinalizer(llv, finalizers.AGENT, after=()))
+            return Plan(writes=tuple(writes))
+        return Plan(
+            writes=tuple(writes),
+            status=PatchStatus(llv, replace(llv, status=decision.status)),
+            requeue_after=decision.retry_after,
+            effects=tuple(self._effects(piece, decision)),
+        )
+
+    def _effects(self, piece: Piece, decision: Decision) -> Iterable[Callable[[], None]]:
+        key, signal = key_of(piece.llv), self._node.disks
+        if decision.look_at_volumes:
+            yield partial(self._looker.ask_for_volumes, signal, key)
+        if decision.look_at_groups:
+            yield partial(self._looker.ask_for_groups, signal, key)
+        if decision.work is not None:
+            done = Done(self._looker, signal, (key, self._groups_key))
+            yield partial(self._start, decision.work, done)
+
+    def _start(self, work: Work, done: Done) -> None:
+        self._node.hands.start(work.name, work.steps, done)
+
+    def _is_attached(self, replica: ReplicatedVolumeReplica) -> bool:
+        sighting = self._node.memory.kernel.get(replica.spec.replicated_volume_name)
+        status = sighting.value if sighting is not None else None
+        states = [device.disk_state for device in status.devices] if status is not None else []
+        return any(state not in ("", DiskState.DISKLESS) for state in states)
+
+    def _every_volume(self, _: Drive) -> Iterable[Key]:
+        return tuple(self._looker.followers.values())
+
+    def _forget(self, key: Key) -> None:
+        """An object that is gone leaves nothing behind in memory."""
+        self._node.memory.forget(f"lvm/{key.name}")
+        for place in [place for place, follower in self._looker.followers.items() if follower == key]:
+            del self._looker.followers[place]
+            purposes = (heavy_purpose(purpose, key.name) for purpose in HEAVY_PURPOSES)
+            self._node.memory.forget(heavy_work(place[0]), *purposes)
+
+
+def _replica(reader: Reader, llv: LVMLogicalVolume) -> ReplicatedVolumeReplica | None:
+    """The replica that a logical volume is for, found by their names."""
+    replica = reader.get(ReplicatedVolumeReplica, llv.name[:-_SUFFIX_LENGTH])
+    return replica if replica is not None and key_of(llv) in tuple(_of_replica(replica)) else None
+
+
+def _of_replica(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
+    group, pool = replica.spec.lvm_volume_group_name, replica.spec.lvm_volume_group_thin_pool_name
+    found = {replica.status.lvm_logical_volume_name, replica.status.drbd.actual.metadata_created}
+    if group is not None:
+        found.add(names.logical_volume(replica.name, group, pool or ""))
+    return tuple(Key("", name) for name in sorted(found) if name)
+
+
+def _moved(before: Drive | None, after: Drive | None) -> bool:
+    """Whether another drive may be behind a path now."""
+    if before is None or after is None:
+        return True
+    return (before.spec.path, before.status.presence) != (after.spec.path, after.status.presence)
+
+
+def _outcomes(memory: Memory, llv: LVMLogicalVolume, lvg: LVMVolumeGroup | None) -> dict[str, Outcome]:
+    found = dict(memory.outcomes(f"lvm/{llv.name}"))
+    if lvg is not None:
+        work = heavy_work(lvg.spec.actual_vg_name_on_the_node)
+        for purpose in HEAVY_PURPOSES:
+            outcome = memory.last(work, heavy_purpose(purpose, llv.name))
+            if outcome is not None:
+                found[outcome.purpose] = outcome
+    return found
+
+
+def _written_ahead(replica: ReplicatedVolumeReplica, size: int) -> PatchStatus:
+    drbd = replica.status.drbd
+    actual = replace(drbd.actual, backing_size=Quantity.of_bytes(size))
+    status = replace(replica.status, drbd=replace(drbd, actual=actual))
+    return PatchStatus(replica, replace(replica, status=status))

@@ -1,0 +1,137 @@
+"""The one pair of eyes on LVM: one look at all logical volumes serves everybody who asked for one.
+
+Logical volumes cost one ``lvs``. Groups and their devices cost ``vgs`` and ``pvs`` more, and are looked at only when
+something says so: work of ours, volumes or drives that changed, or that it is long ago.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.agent.lvm.piece import NEVER
+from quorate.agent.lvm.report import LVS, PVS, VGS, read_devices, read_groups, read_volumes
+from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
+from quorate.agent.memory import LogicalVolumeSeen, Sighting
+from quorate.agent.node import LVM_LOOK, Node, Wake
+from quorate.agent.steps import LVM, Look
+from quorate.engine import Key, Signal
+from quorate.engine.logs import get_logger
+from quorate.errors import QuorateError
+
+log = get_logger(__name__)
+
+#: The subject of a look at groups; without a subject it is one at volumes.
+GROUPS: Final = "groups"
+GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
+
+
+class LookFailed(QuorateError):
+    """LVM could not be asked."""
+
+
+class Looker:
+    """What was last seen of LVM, and who must be told of changes."""
+
+    def __init__(self, node: Node, groups_key: Key) -> None:
+        self._node = node
+        self._groups_key = groups_key
+        self.volumes: Sighting[SeenVolumes] = Sighting()
+        self.groups: Sighting[SeenGroups] = Sighting()
+        self.volumes_at = NEVER
+        self.groups_at = NEVER
+        #: Which key a volume on the node concerns, by group and name.
+        self.followers: dict[tuple[str, str], Key] = {}
+        node.hands.lookers[LVM] = self.look
+
+    @property
+    def current_volumes(self) -> SeenVolumes | None:
+        """The volumes, if that still holds. Whether it does, the shared memory knows: everybody marks there."""
+        return self.volumes.value if self._node.memory.logical_volumes.current else None
+
+    @property
+    def current_groups(self) -> SeenGroups | None:
+        """The groups, if that still holds."""
+        return self.groups.value if self.groups.current else None
+
+    def mark(self) -> None:
+        """Something is about to be done to LVM, or has been."""
+        self._node.memory.logical_volumes.mark()
+        self.groups.mark()
+
+    def ask_for_volumes(self, signal: Signal, key: Key) -> None:
+        """Have the volumes looked at, and the key woken."""
+        self._node.hands.start(LVM_LOOK, (Look(LVM),), Wake(signal, key))
+
+    def ask_for_groups(self, signal: Signal, key: Key) -> None:
+        """Have the groups looked at, and the key woken."""
+        self._node.hands.start(GROUPS_LOOK, (Look(LVM, GROUPS),), Wake(signal, key))
+
+    async def look(self, subject: str) -> None:
+        """Look; what is seen goes to memory, and who is concerned by a change is woken."""
+        await (self._look_at_groups() if subject == GROUPS else self._look_at_volumes())
+
+    async def _look_at_volumes(self) -> None:
+        shared = self._node.memory.logical_volumes
+        marks = shared.marks
+        try:
+            seen = SeenVolumes(read_volumes(await self._told(LVS)))
+        except (QuorateError, OSError) as error:
+            shared.failed(str(error), marks=marks)
+            log.warning("could not look at logical volumes", error=str(error))
+            raise
+        before, self.volumes_at = self.volumes.value, self._node.clock.now()
+        self.volumes.saw(seen, marks=marks)
+        shared.saw(
+            {
+                f"{volume.group}/{volume.name}": LogicalVolumeSeen(volume.group, volume.name, volume.size, volume.tags)
+                for volume in seen.volumes
+            },
+            marks=marks,
+        )
+        if before is not None and before != seen:
+            self._tell(before, seen)
+
+    async def _look_at_groups(self) -> None:
+        marks = self.groups.marks
+        try:
+            groups = read_groups(await self._told(VGS))
+            seen = SeenGroups(groups, read_devices(await self._told(PVS)))
+        except (QuorateError, OSError) as error:
+            self.groups.failed(str(error), marks=marks)
+            log.warning("could not look at volume groups", error=str(error))
+            raise
+        changed = self.groups.known and self.groups.value != seen
+        self.groups_at = self._node.clock.now()
+        self.groups.saw(seen, marks=marks)
+        if changed:
+            self._node.disks.wake(self._groups_key)
+
+    async def _told(self, argv: tuple[str, ...]) -> str:
+        completed = await self._node.hands.run(*argv)
+        if completed.exit_code != 0:
+            raise LookFailed(f"{argv[0]} ended with {completed.exit_code}: {completed.output[:400]}")
+        return completed.stdout
+
+    def _tell(self, before: SeenVolumes, now: SeenVolumes) -> None:
+        """Wake the keys of volumes that changed. Sizes, pools and free space may have changed with them."""
+        for volume in set(before.volumes) ^ set(now.volumes):
+            key = self.followers.get((volume.group, volume.name))
+            if key is not None:
+                self._node.disks.wake(key)
+        self.groups.mark()
+        self._node.disks.wake(self._groups_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What follows a piece of work on LVM: what was seen holds no more, and these keys look at it again."""
+
+    looker: Looker
+    signal: Signal
+    keys: tuple[Key, ...]
+
+    def __call__(self) -> None:
+        self.looker.mark()
+        for key in self.keys:
+            self.signal.wake(key)

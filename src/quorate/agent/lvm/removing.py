@@ -1,0 +1,62 @@
+"""A logical volume goes: only ours, only when nobody else keeps its object, and never from under DRBD.
+
+LVM itself refuses to remove a volume that is open, so a look that is a moment old does no harm.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.agent.lvm import commands
+from quorate.agent.lvm.attempts import attempt
+from quorate.agent.lvm.piece import Decision, Piece, Work, until_groups_change, until_volumes_change
+from quorate.api import finalizers
+from quorate.api.baremetal.drive import Presence
+from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
+from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
+from quorate.api.struct import replace
+
+#: Seconds after which a volume that was open is looked at again.
+LOOK_WHETHER_OPEN = 5.0
+
+
+def removed(piece: Piece, now: datetime) -> Decision:
+    """Its object is being deleted."""
+    held = piece.llv.metadata.finalizers
+    if finalizers.AGENT not in held:
+        return Decision(piece.status)
+    others = sorted(name for name in held if name != finalizers.AGENT)
+    if others:
+        return Decision(_terminating(piece, f"It is kept by {', '.join(others)}."))
+    if piece.volumes is None:
+        return Decision(piece.status, look_at_volumes=True)
+    # Without its LVMVolumeGroup nothing but the tag says where it is.
+    volume = piece.volume if piece.lvg is not None else piece.volumes.owned_by(piece.llv.metadata.uid)
+    if volume is None:
+        return _gone(piece, now)
+    if not piece.owns(volume):
+        return Decision(_terminating(piece, f"{volume.path} is not ours, and stays."), release=True)
+    if piece.attached or volume.open:
+        why = "DRBD has it attached" if piece.attached else "it is open"
+        status = _terminating(piece, f"{volume.path} is not removed: {why}.", Failure.DEVICE_IN_USE.code)
+        return until_volumes_change(piece, status, now, LOOK_WHETHER_OPEN)
+    work = Work(piece.light_work, (commands.remove(volume),))
+    return attempt(piece, _terminating(piece, "It is being removed."), work, now, still_usable=True)
+
+
+def _gone(piece: Piece, now: datetime) -> Decision:
+    """It was not seen. If its whole group was not, that is only an answer when its drives are not there either."""
+    if piece.lvg is None or piece.status.actual_size is None:
+        return Decision(piece.status, release=True)
+    if piece.groups is None:
+        return Decision(piece.status, look_at_groups=True)
+    there = {drive.spec.uuid for drive in piece.drives if drive.status.presence is Presence.ONLINE}
+    if piece.group is None and any(device.drive_uuid in there for device in piece.status.devices):
+        message = f"Volume group {piece.group_name} is not seen, although its drive is there."
+        status = _terminating(piece, message, Failure.VOLUME_GROUP_NOT_FOUND.code)
+        return until_groups_change(piece, status, now, LOOK_WHETHER_OPEN)
+    return Decision(piece.status, release=True)
+
+
+def _terminating(piece: Piece, message: str, reason: str = "") -> LVMLogicalVolumeStatus:
+    return replace(piece.status, phase=LogicalVolumePhase.TERMINATING, reason=reason, message=message)

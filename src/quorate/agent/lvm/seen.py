@@ -1,0 +1,191 @@
+"""What was last seen of LVM on the node, and what follows from it.
+
+``lv_attr`` is a row of flags; the ones that matter here: 0 the type (``V`` thin volume, ``t`` thin pool), 4 ``a``
+active, 5 ``o`` open, 7 ``z`` new blocks are zeroed, 8 health (``p`` partial, ``F`` failed, ``D`` out of space,
+``M`` metadata read only, ``X`` unknown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+#: Given by ``lvcreate``, taken away when the contents are as they must be. Only such a volume is ever wiped.
+NEW: Final = "quorate.new"
+#: Every byte that nobody has written since reads as zero.
+ZERO: Final = "quorate.zero"
+#: Whose volume it is: the UID of its LVMLogicalVolume. Survives the loss of the object's status.
+_OWNER: Final = "quorate.llv="
+#: SHA-512 of what it was filled with.
+_CHECKSUM: Final = "quorate.sha512="
+
+_HEALTH: Final = {
+    "p": "devices of it are missing",
+    "F": "it has failed",
+    "D": "it is out of space",
+    "M": "its metadata is read only",
+    "X": "its state is unknown",
+}
+
+
+def owner_tag(uid: str) -> str:
+    """The tag that says whose a volume is."""
+    return _OWNER + uid
+
+
+def is_owner_tag(tag: str) -> bool:
+    """Whether a tag says whose a volume is."""
+    return tag.startswith(_OWNER)
+
+
+def checksum_tag(checksum: str) -> str:
+    """The tag that says what a volume was filled with."""
+    return _CHECKSUM + checksum
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVolume:
+    """A logical volume."""
+
+    group: str
+    name: str
+    uuid: str = ""
+    size: int = 0
+    attributes: str = "----------"
+    tags: frozenset[str] = frozenset()
+    #: Of a thin volume, its pool.
+    pool: str = ""
+    #: Of a thin pool or volume: how much of it is written, in whole percent.
+    used_percent: int | None = None
+    #: What it lies on: paths of devices, or names of hidden volumes.
+    parts: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Its device."""
+        return f"/dev/{self.group}/{self.name}"
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is a thin pool."""
+        return self._flag(0) == "t"
+
+    @property
+    def active(self) -> bool:
+        """Whether it has a device."""
+        return self._flag(4) == "a"
+
+    @property
+    def open(self) -> bool:
+        """Whether somebody holds its device open: DRBD does, of an attached disk."""
+        return self._flag(5) == "o"
+
+    @property
+    def zeroing(self) -> bool:
+        """Of a thin pool: whether new blocks are zeroed."""
+        return self._flag(7) == "z"
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with it, or nothing."""
+        return _HEALTH.get(self._flag(8), "")
+
+    @property
+    def checksum(self) -> str:
+        """Of what it was filled with."""
+        return next((tag.removeprefix(_CHECKSUM) for tag in sorted(self.tags) if tag.startswith(_CHECKSUM)), "")
+
+    def with_parts(self, parts: Iterable[str]) -> SeenVolume:
+        """The same volume with another segment."""
+        return replace(self, parts=tuple(dict.fromkeys((*self.parts, *parts))))
+
+    def _flag(self, position: int) -> str:
+        return self.attributes[position : position + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenGroup:
+    """A volume group."""
+
+    name: str
+    uuid: str = ""
+    size: int = 0
+    free: int = 0
+    extent_size: int = 0
+    #: How many of its devices are not there.
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDevice:
+    """A physical volume; one without a group is waiting for one."""
+
+    path: str
+    group: str = ""
+    group_uuid: str = ""
+    size: int = 0
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVolumes:
+    """Every logical volume of the node, as one ``lvs`` told."""
+
+    volumes: tuple[SeenVolume, ...] = ()
+    _by_name: Mapping[tuple[str, str], SeenVolume] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {(volume.group, volume.name): volume for volume in self.volumes})
+
+    def get(self, group: str, name: str) -> SeenVolume | None:
+        """The volume of that name."""
+        return self._by_name.get((group, name))
+
+    def owned_by(self, uid: str) -> SeenVolume | None:
+        """The volume made for the object with this UID, whatever group it is in."""
+        tag = owner_tag(uid)
+        return next((volume for volume in self.volumes if tag in volume.tags), None)
+
+    def in_pool(self, group: str, pool: str) -> tuple[SeenVolume, ...]:
+        """The thin volumes of a pool."""
+        return tuple(volume for volume in self.volumes if (volume.group, volume.pool) == (group, pool))
+
+    def devices_of(self, volume: SeenVolume) -> tuple[str, ...]:
+        """The devices a volume lies on, through its pool and hidden volumes, sorted."""
+        found: set[str] = set()
+        visited: set[str] = set()
+        pending = [volume.name]
+        while pending:
+            name = pending.pop()
+            part = self.get(volume.group, name)
+            if name in visited or part is None:
+                continue
+            visited.add(name)
+            found.update(path for path in part.parts if path.startswith("/"))
+            pending.extend(hidden for hidden in part.parts if not hidden.startswith("/"))
+            if part.pool:
+                pending.append(part.pool)
+        return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenGroups:
+    """Every volume group of the node and the devices of each, as ``vgs`` and ``pvs`` told."""
+
+    groups: tuple[SeenGroup, ...] = ()
+    devices: tuple[SeenDevice, ...] = ()
+
+    def named(self, name: str) -> tuple[SeenGroup, ...]:
+        """Usually one. LVM allows two of one name, from a disk of another machine say, and then touches neither."""
+        return tuple(group for group in self.groups if group.name == name)
+
+    def get(self, name: str) -> SeenGroup | None:
+        """The group of that name, if it is the only one."""
+        found = self.named(name)
+        return found[0] if len(found) == 1 else None
+
+    def devices_of(self, group: SeenGroup) -> tuple[SeenDevice, ...]:
+        """The devices of a group that are there, by path."""
+        found = (device for device in self.devices if device.group_uuid == group.uuid and not device.missing)
+        return tuple(sorted(found, key=lambda device: device.path))
