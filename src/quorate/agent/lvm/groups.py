@@ -1,0 +1,168 @@
+"""What is reported of a volume group, and what is made of clean drives where its object asks for it.
+
+A group is made, or extended, of the drives that ``deviceSelector`` names. Only of clean ones that are not the system's:
+nothing is ever wiped for it, and nothing ever taken out or removed. What is refused is said.
+
+| seen                                           | phase                                  | done                     |
+|------------------------------------------------|----------------------------------------|--------------------------|
+| no such group, no selector                     | NotReady                               |                          |
+| no such group, clean drives selected           | Pending                                | ``vgcreate``             |
+| no such group, but it was there                | NotReady, with what was known of it    | never made anew          |
+| two of that name                               | NotReady: LVM cannot tell them apart   |                          |
+| devices of it missing                          | NotReady, missing ones still listed    |                          |
+| more clean drives selected than it has         | as it is                               | ``vgextend``             |
+| a thin pool of the spec missing                | NotReady                               | ``lvcreate``             |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from quorate.agent.lvm import commands, pools
+from quorate.agent.lvm.drives import drive_behind, selected
+from quorate.agent.lvm.failures import shortened, wait_before_retry, words_of
+from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolumes
+from quorate.agent.memory import Outcome
+from quorate.agent.steps import Run
+from quorate.api.baremetal import Drive
+from quorate.api.quantity import Quantity
+from quorate.api.storage import LVMVolumeGroup
+from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
+from quorate.api.struct import replace
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """One LVMVolumeGroup and what matters for it."""
+
+    lvg: LVMVolumeGroup
+    drives: tuple[Drive, ...]
+    volumes: SeenVolumes
+    groups: SeenGroups
+    #: What became of the last commands, by purpose.
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDecision:
+    """What is to be reported, and done."""
+
+    status: LVMVolumeGroupStatus
+    steps: tuple[Run, ...] = ()
+    retry_after: float | None = None
+
+
+def judge(view: GroupView, now: datetime) -> GroupDecision:
+    """What is to be reported of one volume group, and done. Pure."""
+    name = view.lvg.spec.actual_vg_name_on_the_node
+    found = view.groups.named(name)
+    takeable, refused = _drives(view)
+    if len(found) > 1:
+        why = [f"The node has {len(found)} volume groups named {name}. Rename all but one."]
+        return GroupDecision(_not_ready(view, why))
+    if found:
+        group = found[0]
+        steps = (commands.extend_group(name, _paths(takeable)),) if takeable and not group.missing else ()
+        made = (pools.missing(pool, group, view.volumes) for pool in view.lvg.spec.thin_pools)
+        return _tried(view, _report(view, group, refused), (*steps, *(run for run in made if run is not None)), now)
+    there_once = bool(view.lvg.status.vg_uuid)
+    why = [f"The node has no volume group {name}" + (", which it had." if there_once else "."), *refused]
+    if there_once or not takeable:
+        return GroupDecision(_not_ready(view, why))
+    status = replace(_not_ready(view, why), phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
+    return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
+
+
+def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
+    """The selected drives that may be taken, and why the others may not."""
+    selector = view.lvg.spec.device_selector
+    if selector is None:
+        return (), []
+    holders = {drive_behind(device.path, view.drives): device for device in view.groups.devices}
+    takeable, refused = [], []
+    for drive in selected(selector, view.drives):
+        holder = holders.get(drive.spec.uuid)
+        if holder is not None and holder.group == view.lvg.spec.actual_vg_name_on_the_node:
+            continue
+        why = _why_not(drive, holder)
+        if why:
+            refused.append(f"{drive.spec.path} is not taken: {why}.")
+        else:
+            takeable.append(drive)
+    return tuple(takeable), refused
+
+
+def _why_not(drive: Drive, holder: SeenDevice | None) -> str:
+    if drive.spec.is_system:
+        return "the node runs from it"
+    if holder is not None:
+        # Made a physical volume and then left alone, by a command that was killed: nothing is on it.
+        return f"it belongs to volume group {holder.group}" if holder.group else ""
+    return "" if drive.spec.is_clean else "something is on it. Nothing is wiped here; clear it by hand"
+
+
+def _report(view: GroupView, group: SeenGroup, refused: list[str]) -> LVMVolumeGroupStatus:
+    thin_pools = tuple(pools.report(pool, group, view.volumes) for pool in view.lvg.spec.thin_pools)
+    problems = [f"{group.missing} devices of {group.name} are missing."] if group.missing else []
+    problems += [pool.message for pool in thin_pools if not pool.ready]
+    return LVMVolumeGroupStatus(
+        phase=VolumeGroupPhase.NOT_READY if problems else VolumeGroupPhase.READY,
+        message=shortened(" ".join([*problems, *refused])),
+        vg_uuid=group.uuid,
+        vg_size=Quantity.of_bytes(group.size),
+        vg_free=Quantity.of_bytes(group.free),
+        allocated_size=Quantity.of_bytes(group.size - group.free),
+        extent_size=Quantity.of_bytes(group.extent_size),
+        thin_pools=thin_pools,
+        devices=_devices(view, group),
+        observed_generation=view.lvg.metadata.generation,
+        conditions=view.lvg.status.conditions,  # the disks controller's
+    )
+
+
+def _devices(view: GroupView, group: SeenGroup) -> tuple[GroupDevice, ...]:
+    found = tuple(
+        GroupDevice(
+            path=device.path, drive_uuid=drive_behind(device.path, view.drives), size=Quantity.of_bytes(device.size)
+        )
+        for device in view.groups.devices_of(group)
+    )
+    if not group.missing:
+        return found
+    # LVM calls a missing device "[unknown]". Which it was matters more than ever: it stays listed.
+    there = {device.path for device in found} | {device.drive_uuid for device in found if device.drive_uuid}
+    kept = (d for d in view.lvg.status.devices if d.path not in there and d.drive_uuid not in there)
+    return tuple(sorted((*found, *kept), key=lambda device: device.path))
+
+
+def _not_ready(view: GroupView, why: list[str]) -> LVMVolumeGroupStatus:
+    """Not usable; what was known of it stays known."""
+    gone = (replace(pool, ready=False, message="Its volume group is gone.") for pool in view.lvg.status.thin_pools)
+    return replace(
+        view.lvg.status,
+        phase=VolumeGroupPhase.NOT_READY,
+        message=shortened(" ".join(why)),
+        thin_pools=tuple(gone),
+        observed_generation=view.lvg.metadata.generation,
+    )
+
+
+def _tried(view: GroupView, status: LVMVolumeGroupStatus, steps: tuple[Run, ...], now: datetime) -> GroupDecision:
+    """Do what is to be done, each unless it failed lately; failures are said until they are over."""
+    failures = [
+        last
+        for step in steps
+        if (last := view.outcomes.get(step.purpose)) is not None and not last.succeeded and last.about == step.about
+    ]
+    if failures:
+        said = shortened(" ".join([status.message, *(words_of(failure) for failure in failures)]).strip())
+        status = replace(status, message=said)
+    pauses = [wait_before_retry(view.outcomes.get(step.purpose), now, step.about) for step in steps]
+    ready = tuple(step for step, pause in zip(steps, pauses, strict=True) if pause <= 0)
+    return GroupDecision(status, ready, min((pause for pause in pauses if pause > 0), default=None))
+
+
+def _paths(drives: tuple[Drive, ...]) -> tuple[str, ...]:
+    return tuple(drive.spec.path for drive in drives)
