@@ -26,7 +26,7 @@ UNREACHABLE_QUORUM: Final = 32
 #: In place of a peer's disk, which drbdadm wants named and never looks at.
 PEER_DISK: Final = "/dev/of-another-node"
 #: drbdadm refuses a longer secret.
-MAX_SECRET_BYTES: Final = 63
+MAX_SECRET_LENGTH: Final = 63
 
 
 def missing(config: DrbdConfig) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def _net(config: DrbdConfig) -> Iterator[str]:
     yield "  net {"
     yield "    protocol C;"
     yield f"    cram-hmac-alg {config.shared_secret_alg.value};"
-    yield f"    shared-secret {_quoted('sharedSecret', config.shared_secret.reveal(), MAX_SECRET_BYTES)};"
+    yield f"    shared-secret {_quoted('sharedSecret', config.shared_secret.reveal(), MAX_SECRET_LENGTH)};"
     yield "    rr-conflict retry-connect;"
     yield f"    allow-two-primaries {'yes' if config.allow_two_primaries else 'no'};"
     yield "    verify-alg crc32c;"
@@ -139,11 +139,13 @@ def _endpoint(address: Address) -> str:
     return f"ipv4 {address.ipv4}:{address.port}"
 
 
-def _quoted(field: str, text: str, max_bytes: int = 1024) -> str:
+def _quoted(field: str, text: str, max_length: int = 1024) -> str:
     """A string token that means exactly this text. The message names no value: it may be the secret."""
-    if not text or len(text.encode(errors="replace")) > max_bytes:
-        raise UnwritableConfig(f"{field} cannot be written: 1 to {max_bytes} bytes are allowed")
-    # The tool's scanner ends a string at the end of the line, whatever is escaped.
-    if not text.isprintable():
-        raise UnwritableConfig(f"{field} cannot be written: it has a line break or another control character")
+    if not 1 <= len(text) <= max_length:
+        raise UnwritableConfig(
+            f"{field} cannot be written: it has {len(text)} characters, allowed are 1 to {max_length}"
+        )
+    # The tool's scanner ends a string at the end of the line, whatever is escaped, and counts bytes.
+    if not (text.isascii() and text.isprintable()):
+        raise UnwritableConfig(f"{field} cannot be written: only printable ASCII characters are allowed")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
