@@ -1,0 +1,194 @@
+"""Where a replica listens: the node's InternalIP, and the lowest port of the range that nobody has.
+
+Kept once chosen, except that of two replicas with one port the younger chooses again. One worker gives the ports out,
+from a cache that has its own writes, so no two replicas get one. Whether a port can really be listened on is tried
+before it is given.
+
+Until there is an address the replica's ``errors.lastConfigError`` is ours: its reason says why there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+from quorate.agent import looks
+from quorate.agent.node import Node
+from quorate.agent.steps import PORT, Look
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.conditions.rvr import AddressConfigured
+from quorate.api.core.node import Node as CoreNode
+from quorate.api.meta import Resource
+from quorate.api.names import CLUSTER
+from quorate.api.storage.drbd import Address, CommandError
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
+from quorate.api.struct import replace
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Signal, Watch
+
+#: Seconds after which ports that somebody else has are tried again.
+LATER = 60.0
+#: Ports tried in one piece of work.
+AT_ONCE: Final = 8
+INTERNAL_IP: Final = "InternalIP"
+THE_NODE: Final = Key("", "addresses")
+WORK: Final = "ports"
+_OURS: Final = frozenset({AddressConfigured.NO_FREE_PORT_AVAILABLE.code, AddressConfigured.NO_INTERNAL_IP.code})
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What decides who gets which port."""
+
+    replicas: tuple[ReplicatedVolumeReplica, ...]
+    ip: str
+    min_port: int
+    max_port: int
+    #: By port: whether it was found free, of those that were tried lately.
+    tried: Mapping[int, bool] = field(default_factory=dict)
+    #: Ports cannot even be tried.
+    failing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to write, and which ports to try."""
+
+    writes: tuple[PatchStatus, ...] = ()
+    to_try: tuple[int, ...] = ()
+    again: float | None = None
+
+
+def choose(view: Addresses) -> Choice:
+    """One address at a time: the next pass sees it."""
+    homeless = _without_address(view.replicas)
+    if not homeless:
+        return Choice()
+    if not view.ip:
+        return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address")
+    used = {address.port for replica in view.replicas if (address := _address(replica)) and replica not in homeless}
+    left = [port for port in range(view.min_port, view.max_port + 1) if port not in used and view.tried.get(port, True)]
+    if not left:
+        message = f"no port from {view.min_port} to {view.max_port} is free on the node"
+        return _refused(homeless, AddressConfigured.NO_FREE_PORT_AVAILABLE.code, message, again=LATER)
+    # The lowest that may be free decides. While it has not been tried, it and the next ones are.
+    if left[0] not in view.tried:
+        if view.failing:
+            return Choice(again=LATER)
+        return Choice(to_try=tuple(port for port in left[:AT_ONCE] if port not in view.tried))
+    return Choice(writes=(_given(homeless[0], Address(ipv4=view.ip, port=left[0])),))
+
+
+def _without_address(replicas: Iterable[ReplicatedVolumeReplica]) -> list[ReplicatedVolumeReplica]:
+    """Those that have none, and those whose port an older one has; the oldest first."""
+    ports: set[int] = set()
+    found = []
+    for replica in sorted(replicas, key=lambda each: (str(each.metadata.creation_timestamp or ""), each.name)):
+        address = _address(replica)
+        if address is None or address.port in ports:
+            found.append(replica)
+        else:
+            ports.add(address.port)
+    return [replica for replica in found if not replica.deleting]
+
+
+def _address(replica: ReplicatedVolumeReplica) -> Address | None:
+    return replica.status.drbd.config.address
+
+
+def _given(replica: ReplicatedVolumeReplica, address: Address) -> PatchStatus:
+    drbd = replica.status.drbd
+    errors = drbd.errors
+    if errors.last_config_error is not None and errors.last_config_error.reason in _OURS:
+        errors = replace(errors, last_config_error=None)
+    drbd = replace(drbd, config=replace(drbd.config, address=address), errors=errors)
+    return PatchStatus(replica, replace(replica, status=replace(replica.status, drbd=drbd)))
+
+
+def _refused(
+    replicas: Iterable[ReplicatedVolumeReplica], reason: str, message: str, again: float | None = None
+) -> Choice:
+    error = CommandError(output=message, reason=reason)
+    writes = []
+    for replica in replicas:
+        drbd = replica.status.drbd
+        if _address(replica) is None and drbd.errors.last_config_error != error:
+            drbd = replace(drbd, errors=replace(drbd.errors, last_config_error=error))
+            writes.append(PatchStatus(replica, replace(replica, status=replace(replica.status, drbd=drbd))))
+    return Choice(writes=tuple(writes), again=again)
+
+
+def controllers(node: Node) -> tuple[Controller[Any], ...]:
+    """One key: all the node's addresses."""
+    looks.register(node)
+    signal = Signal()
+
+    def observe(reader: Reader, _: Key) -> Addresses:
+        cluster = reader.get(ClusterConfig, CLUSTER)
+        drbd = (cluster.spec if cluster is not None else ClusterConfigSpec()).drbd
+        ip = _internal_ip(reader.get(CoreNode, node.name))
+        here = tuple(each for each in reader.list(ReplicatedVolumeReplica) if each.spec.node_name == node.name)
+        looked = node.memory.last(WORK, "look")
+        failing = looked is not None and not looked.succeeded
+        return Addresses(here, ip, drbd.min_port, drbd.max_port, _tried(node, ip), failing)
+
+    def decide(view: Addresses, now: datetime, _: Random) -> Plan:
+        choice = choose(view)
+        effects: tuple[Callable[[], None], ...] = ()
+        if choice.to_try:
+            steps = tuple(Look(PORT, f"{view.ip}:{port}") for port in choice.to_try)
+            effects = (node.work(WORK, steps, signal, THE_NODE),)
+        elif view.tried:
+            # What was free a moment ago may not be so for the next one that asks, nor the other way round.
+            effects = (node.memory.ports.clear,)
+        if not choice.writes and not effects and choice.again is None:
+            return NOTHING
+        return Plan(writes=choice.writes, effects=effects, requeue_after=choice.again)
+
+    return (
+        Controller(
+            name="address",
+            watches=(
+                Watch(ReplicatedVolumeReplica, _the_node, when=_address_matters),
+                Watch(ClusterConfig, _the_node),
+                Watch(CoreNode, _the_node, when=_addresses_differ),
+            ),
+            observe=observe,
+            decide=decide,
+            signals=(signal,),
+            workers=1,
+        ),
+    )
+
+
+def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
+    """None."""
+    return ()
+
+
+def _tried(node: Node, ip: str) -> dict[int, bool]:
+    found = {}
+    for subject, sighting in node.memory.ports.items():
+        address, _, port = subject.rpartition(":")
+        if address == ip and sighting.known:
+            found[int(port)] = bool(sighting.value)
+    return found
+
+
+def _internal_ip(node: CoreNode | None) -> str:
+    addresses = node.status.addresses if node is not None else ()
+    return next((each.address for each in addresses if each.type == INTERNAL_IP), "")
+
+
+def _the_node(_: Resource) -> Iterable[Key]:
+    return (THE_NODE,)
+
+
+def _address_matters(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    return before is None or after is None or _address(before) != _address(after)
+
+
+def _addresses_differ(before: CoreNode | None, after: CoreNode | None) -> bool:
+    return _internal_ip(before) != _internal_ip(after)

@@ -1,0 +1,141 @@
+"""The kernel's own wake-ups: ``drbdsetup events2``. Each event only says which resource to look at again.
+
+The stream is restarted, with back-off, whenever it ends. What happened in between was missed, so each start marks
+everything and looks at the whole kernel once. The same is done every ten minutes, although nothing should have been
+missed. Progress of a resync is told many times a second and is worth a look every few seconds.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import NoReturn
+
+from quorate.agent.node import KERNEL_LOOK, Node, Wake
+from quorate.agent.steps import KERNEL, Look
+from quorate.api.storage.drbd import Host, Path
+from quorate.drbd.events import Event, parse_event
+from quorate.engine import Key
+from quorate.engine.backoff import Backoff
+from quorate.engine.logs import get_logger
+from quorate.errors import QuorateError
+
+log = get_logger(__name__)
+
+EVENTS = ("drbdsetup", "events2", "--timestamps")
+RESTART = Backoff(first=1.0, longest=30.0)
+#: A stream that has lasted so many seconds did not fail to start.
+STARTED = 60.0
+#: Seconds between two looks that only progress asks for.
+PROGRESS = 5.0
+
+#: What only counts.
+_COUNTERS = frozenset(
+    [
+        "name",
+        "peer-node-id",
+        "conn-name",
+        "volume",
+        "received",
+        "sent",
+        "out-of-sync",
+        "pending",
+        "unacked",
+        "done",
+        "dbdt1",
+        "dbdt0",
+        "eta",
+    ]
+)
+
+
+class KernelWatch:
+    """Follows one node's kernel."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._progress: dict[str, float] = {}
+
+    async def follow(self) -> NoReturn:
+        """Follow events for as long as the agent lives."""
+        clock = self._node.clock
+        failures = 0
+        while True:
+            began = clock.monotonic()
+            self.look_at_everything()
+            try:
+                async with aclosing(self._node.machine.lines(*EVENTS)) as lines:
+                    async for line in lines:
+                        self.heard(line)
+                why = "it ended"
+            except (QuorateError, OSError) as error:
+                why = str(error)
+            failures = 1 if clock.monotonic() - began > STARTED else failures + 1
+            delay = RESTART.delay(failures, self._node.random)
+            log.warning("events2 is started again", why=why, after=delay)
+            await clock.sleep(delay)
+
+    async def look_again(self) -> NoReturn:
+        """Look at everything from time to time."""
+        while True:
+            await self._node.clock.sleep(self._node.settings.look_again)
+            self.look_at_everything()
+
+    def look_at_everything(self) -> None:
+        """Mark all that is known, and ask for one look at the whole kernel; every key that it concerns is woken."""
+        memory, hands = self._node.memory, self._node.hands
+        memory.whole_kernel.mark()
+        for sighting in memory.kernel.values():
+            sighting.mark()
+        hands.start(KERNEL_LOOK, (Look(KERNEL),), self._wake_everyone)
+
+    def heard(self, line: str) -> None:
+        """Take in one line."""
+        event = parse_event(line)
+        if event is None or not event.resource:
+            return
+        if event.kind == "path":
+            self._keep_path(event)
+        if event.kind == "resource" and event.verb == "destroy":
+            self._node.memory.paths.pop(event.resource, None)
+        if self._is_mere_progress(event) and not self._progress_is_due(event.resource):
+            return
+        self._node.memory.resource(event.resource).mark()
+        self._node.volumes.wake(Key("", event.resource))
+
+    def _wake_everyone(self) -> None:
+        for name in tuple(self._node.memory.kernel):
+            Wake(self._node.volumes, Key("", name))()
+
+    @staticmethod
+    def _is_mere_progress(event: Event) -> bool:
+        return event.verb == "change" and event.kind == "peer-device" and _COUNTERS.issuperset(event.fields)
+
+    def _progress_is_due(self, resource: str) -> bool:
+        now = self._node.clock.monotonic()
+        if now - self._progress.get(resource, -PROGRESS) < PROGRESS:
+            return False
+        self._progress[resource] = now
+        return True
+
+    def _keep_path(self, event: Event) -> None:
+        fields = event.fields
+        ends = (_host(fields.get("local", "")), _host(fields.get("peer", "")))
+        peer = fields.get("peer-node-id", "")
+        if ends[0] is None or ends[1] is None or not peer.isascii() or not peer.isdigit():
+            return
+        local, remote = ends[0], ends[1]
+        paths = self._node.memory.paths.setdefault(event.resource, {}).setdefault(int(peer), {})
+        if event.verb == "destroy":
+            paths.pop((local, remote), None)
+        else:
+            established = fields.get("established") == "yes"
+            paths[local, remote] = Path(this_host=local, remote_host=remote, established=established)
+
+
+def _host(text: str) -> Host | None:
+    """``ipv4:10.0.0.1:7000``"""
+    family, _, rest = text.partition(":")
+    address, _, port = rest.rpartition(":")
+    if not (family and address and port.isascii() and port.isdigit() and len(port) <= 5):
+        return None
+    return Host(address=address, port=int(port), family=family[:32])

@@ -1,0 +1,69 @@
+"""Making the kernel what the file says: ``up``, ``adjust``, and forgetting who has left.
+
+``adjust`` runs only if the file has changed since (its temporary copy is still there) or the kernel differs in a way
+that it repairs. One that succeeds and changes nothing is repeated with back-off, as one that fails.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.agent.replica import commands
+from quorate.agent.replica.kernel import difference, has_disk
+from quorate.agent.replica.metadata import size_mark
+from quorate.agent.replica.verdict import FINE, Verdict, attempt
+from quorate.agent.replica.view import View
+
+
+def adjust(view: View, now: datetime, settled: bool) -> Verdict:
+    """Bring the resource up, or to what its file says."""
+    if not settled or view.intended is None:
+        return Verdict(unsettled=True)
+    why = "not up" if view.status is None else difference(view.config, view.status)
+    if not why and view.unadjusted:
+        why = "file changed"
+    if not why:
+        return Verdict(errors={"last_adjustment_error": None})
+    about = f"{view.intended.digest}: {why} {size_mark(view)}"
+    steps = commands.up_and_adjust(view, about) if view.status is None else commands.adjust(view, about)
+    return attempt(view, now, commands.ADJUST, about, steps)
+
+
+def forget(view: View, now: datetime, settled: bool) -> Verdict:
+    """``config.forget``: members that have left lose their place in the metadata, one at a time."""
+    config = view.config
+    stale = tuple(purpose for purpose in view.outcomes if _forgets(purpose) and not _still_asked(view, purpose))
+    done = tuple(
+        node_id for node_id in config.forget if node_id in view.actual.forgotten or _has_forgotten(view, node_id)
+    )
+    left = [node_id for node_id in config.forget if node_id not in done]
+    present = {peer.node_id for peer in config.peers}
+    if not settled:
+        return FINE
+    if not has_disk(view.status):
+        done, left = config.forget, []  # without a disk there is nothing to remember them by
+    actual = {"forgotten": done} if done != view.actual.forgotten else {}
+    for node_id in left:
+        if node_id in present:
+            continue
+        purpose = _purpose(node_id)
+        verdict = attempt(view, now, purpose, "", (commands.forget(view, node_id, purpose),))
+        return Verdict(steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale)
+    return Verdict(actual=actual, drop=stale, unsettled=bool(left))
+
+
+def _purpose(node_id: int) -> str:
+    return f"{commands.FORGET} {node_id}"
+
+
+def _forgets(purpose: str) -> bool:
+    return purpose.startswith(f"{commands.FORGET} ")
+
+
+def _still_asked(view: View, purpose: str) -> bool:
+    return any(_purpose(node_id) == purpose for node_id in view.config.forget)
+
+
+def _has_forgotten(view: View, node_id: int) -> bool:
+    last = view.outcomes.get(_purpose(node_id))
+    return last is not None and last.succeeded

@@ -1,0 +1,107 @@
+"""The commands of a replica's life. Every ``drbdadm`` names this resource's own file, and so reads no other."""
+
+from __future__ import annotations
+
+from quorate.agent.replica.view import View
+from quorate.agent.steps import LVM, RemoveFile, Run, WriteFile, kernel_of
+
+#: Set on a logical volume that has DRBD's metadata on it: they are never made again.
+METADATA_TAG = "quorate.md"
+
+# Purposes.
+CONFIG = "config"
+METADATA = "metadata"
+PROBE = "probe"
+SHRINK = "shrink"
+ADJUST = "adjust"
+DOWN = "down"
+ROLE = "role"
+RESIZE = "resize"
+REMOVE = "remove"
+FORGET = "forget"
+
+#: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
+METADATA_SILENCE = 120.0
+#: ``up`` applies the activity log, and moves metadata of a disk that grew.
+UP_SILENCE = 60.0
+
+
+def write_config(view: View, content: str, about: str) -> tuple[WriteFile | Run, ...]:
+    """Write, test, put in place. The temporary file stays until the kernel is adjusted: it says that this is due."""
+    test = ("drbdadm", "-c", "/dev/null", "--config-to-test", view.temporary_file, "sh-nop")
+    return (
+        WriteFile(view.temporary_file, content, CONFIG, about),
+        Run(test, CONFIG, about),
+        WriteFile(view.file, content, CONFIG, about),
+    )
+
+
+def up_and_adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
+    """Bring the resource up from nothing."""
+    return (_drbdadm(view, "up", purpose=ADJUST, about=about, silence=UP_SILENCE), *adjust(view, about))
+
+
+def adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
+    """Make the kernel what the file says."""
+    return (
+        _drbdadm(view, "adjust", purpose=ADJUST, about=about, silence=UP_SILENCE),
+        RemoveFile(view.temporary_file, ADJUST, about),
+    )
+
+
+def down(view: View, about: str) -> Run:
+    """Take the resource out of the kernel. Not by drbdadm: this needs no file."""
+    return Run(("drbdsetup", "down", view.resource), DOWN, about, changes=(kernel_of(view.resource),))
+
+
+def create_metadata(view: View, about: str) -> Run:
+    """Make metadata, whatever is on the disk now."""
+    argv = (*_own_file(view), "create-md", f"--max-peers={view.max_peers}", "--force", view.resource)
+    return Run(argv, METADATA, about, silence=METADATA_SILENCE)
+
+
+def tag(view: View, device: str, about: str) -> Run:
+    """Say on the disk itself that it has metadata."""
+    return Run(("lvchange", "--addtag", METADATA_TAG, device), METADATA, about, changes=(LVM,))
+
+
+def probe(view: View, about: str) -> Run:
+    """Look for metadata at the end of the disk. Only the text tells what was found."""
+    return Run((*_own_file(view), "dump-md", view.resource), PROBE, about, accept=tuple(range(256)))
+
+
+def shrink(device: str, size: int, about: str) -> Run:
+    """Cut off what a disk has grown by."""
+    return Run(("lvreduce", "-f", "-L", f"{size}b", device), SHRINK, about, changes=(LVM,))
+
+
+def promote(view: View, about: str) -> Run:
+    """Never by force: that would declare this copy good."""
+    return _drbdadm(view, "primary", purpose=ROLE, about=about)
+
+
+def demote(view: View, about: str) -> Run:
+    """Give up the device."""
+    return _drbdadm(view, "secondary", purpose=ROLE, about=about)
+
+
+def forget(view: View, node_id: int, purpose: str) -> Run:
+    """Free a former member's place in the metadata, and with it its vote."""
+    argv = ("drbdsetup", "forget-peer", view.resource, str(node_id))
+    return Run(argv, purpose, changes=(kernel_of(view.resource),))
+
+
+def resize(view: View, about: str, *, assume_clean: bool) -> Run:
+    """Take the grown disks into use."""
+    option = ("--", "--assume-clean") if assume_clean else ()
+    argv = (*_own_file(view), *option, "resize", view.resource)
+    return Run(argv, RESIZE, about, silence=UP_SILENCE, changes=(kernel_of(view.resource),))
+
+
+def _drbdadm(view: View, verb: str, *, purpose: str, about: str, silence: float | None = None) -> Run:
+    argv = (*_own_file(view), verb, view.resource)
+    return Run(argv, purpose, about, silence=silence, changes=(kernel_of(view.resource),))
+
+
+def _own_file(view: View) -> tuple[str, ...]:
+    return ("drbdadm", "-c", view.file)

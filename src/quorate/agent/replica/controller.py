@@ -1,0 +1,294 @@
+"""The controllers of replicas: from the caches and memory to a view, and from a decision to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any
+
+from quorate.agent import looks
+from quorate.agent.kernel_watch import KernelWatch
+from quorate.agent.memory import Outcome
+from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, resource_work
+from quorate.agent.replica.algorithm import parse_crypto
+from quorate.agent.replica.decide import Decision, decide
+from quorate.agent.replica.guard import CUT, Guarded, guard, guard_work
+from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
+from quorate.agent.replica.view import KernelView, Text, View
+from quorate.api import labels
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.finalizers import AGENT
+from quorate.api.meta import VolumeName
+from quorate.api.names import CLUSTER
+from quorate.api.storage.drbd import DrbdConfig
+from quorate.api.storage.llv import LVMLogicalVolume
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
+from quorate.api.struct import replace
+from quorate.drbd.errors import UnwritableConfig
+from quorate.drbd.resource_file import missing, render
+from quorate.engine import (
+    NOTHING,
+    Controller,
+    Index,
+    Key,
+    PatchStatus,
+    Plan,
+    Reader,
+    ReleaseFinalizer,
+    Watch,
+    Write,
+    no_keys,
+)
+from quorate.engine.logs import get_logger
+
+log = get_logger(__name__)
+
+BY_VOLUME = "volume"
+_DEFAULTS = ClusterConfigSpec()
+
+
+def volume_key(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
+    """A replica's key is its volume's name, which is also the name of the kernel resource."""
+    return (Key("", replica.spec.replicated_volume_name),)
+
+
+def _volume_of_disk(volume: LVMLogicalVolume) -> Iterable[Key]:
+    name = volume.metadata.labels.get(labels.REPLICATED_VOLUME)
+    return (Key("", name),) if name else ()
+
+
+def _volume_names(replica: ReplicatedVolumeReplica) -> Iterable[str]:
+    return (replica.spec.replicated_volume_name,)
+
+
+#: Replicas by their volume.
+REPLICAS_BY_VOLUME: Index[Any] = Index(ReplicatedVolumeReplica, BY_VOLUME, _volume_names)
+
+
+def controllers(node: Node) -> tuple[Controller[Any], ...]:
+    """The replicas of this node, and the guard of second primaries."""
+    looks.register(node)
+    replicas = Replicas(node)
+    return (
+        Controller(
+            name="replica",
+            watches=(
+                Watch(ReplicatedVolumeReplica, volume_key),
+                Watch(LVMLogicalVolume, _volume_of_disk),
+                Watch(ClusterConfig, no_keys),
+            ),
+            observe=replicas.observe,
+            decide=replicas.decide,
+            indexes=(REPLICAS_BY_VOLUME,),
+            signals=(node.volumes,),
+        ),
+        Controller(
+            name="dual-primary-guard",
+            watches=(Watch(ReplicatedVolumeReplica, volume_key),),
+            observe=replicas.observe_guarded,
+            decide=replicas.guard,
+            indexes=(REPLICAS_BY_VOLUME,),
+            signals=(node.volumes,),
+        ),
+    )
+
+
+def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
+    """Follow the kernel."""
+    watch = KernelWatch(node)
+    return (watch.follow(), watch.look_again())
+
+
+def replicas_here(node: Node, reader: Reader, volume: str) -> list[ReplicatedVolumeReplica]:
+    """The replicas of a volume on this node, the oldest first. There should be one at most."""
+    found = [
+        replica
+        for replica in reader.find(ReplicatedVolumeReplica, BY_VOLUME, volume)
+        if replica.spec.node_name == node.name
+    ]
+    if len(found) > 1:
+        found.sort(key=lambda replica: (str(replica.metadata.creation_timestamp or ""), replica.name))
+    return found
+
+
+def file_of(node: Node, resource: str) -> str:
+    """The resource's own file."""
+    return f"{node.settings.config_directory}/{resource}.res"
+
+
+class Replicas:
+    """Observes and decides with one node's memory."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        #: What the config of a resource was last rendered to: making the text costs more than the rest of a pass.
+        self._texts: dict[str, tuple[DrbdConfig, Text | None, str, str]] = {}
+        self._crypto: tuple[str, frozenset[str]] = ("", frozenset())
+
+    def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | None:
+        """One view per replica of the volume on this node: one."""
+        found = replicas_here(self._node, reader, key.name)
+        if not found:
+            self._forget(key.name)
+            return None
+        cluster = reader.get(ClusterConfig, CLUSTER)
+        settings = cluster.spec if cluster is not None else _DEFAULTS
+        elder = ""
+        views = []
+        for replica in found:
+            views.append(self._view(reader, replica, key.name, settings, elder))
+            elder = elder or replica.name
+        return tuple(views)
+
+    def decide(self, views: tuple[View, ...], now: datetime, _: Random) -> Plan:
+        """The decisions about them, as one plan."""
+        writes: list[Write] = []
+        effects: list[Callable[[], None]] = []
+        again: float | None = None
+        for view in views:
+            decision = decide(view, now)
+            replica = view.replica
+            if decision.release:
+                writes.append(ReleaseFinalizer(replica, AGENT, after=()))
+                continue
+            if decision.status != replica.status:
+                writes.append(PatchStatus(replica, replace(replica, status=decision.status)))
+            effects += self._effects(view, decision, now)
+            if decision.again is not None:
+                again = decision.again if again is None else min(again, decision.again)
+        if not writes and not effects and again is None:
+            return NOTHING
+        return Plan(writes=tuple(writes), effects=tuple(effects), requeue_after=again)
+
+    def observe_guarded(self, reader: Reader, key: Key) -> Guarded | None:
+        """What the guard of a second primary needs to know; nothing, of any other replica."""
+        found = replicas_here(self._node, reader, key.name)
+        if not found or not found[0].status.drbd.config.yields:
+            return None
+        memory, sighting = self._node.memory, self._node.memory.resource(key.name)
+        return Guarded(
+            resource=key.name,
+            file=file_of(self._node, key.name),
+            config=found[0].status.drbd.config,
+            current=sighting.current,
+            status=sighting.value,
+            looked=memory.last(guard_work(key.name), "look"),
+            cut=memory.last(guard_work(key.name), CUT),
+        )
+
+    def guard(self, view: Guarded, now: datetime, _: Random) -> Plan:
+        """Act, and write nothing: the API may be out of reach."""
+        verdict = guard(view, now)
+        effects: tuple[Callable[[], None], ...] = ()
+        if verdict.steps:
+            key = Key("", view.resource)
+            effects = (self._node.work(guard_work(view.resource), verdict.steps, self._node.volumes, key),)
+        return Plan(effects=effects, requeue_after=verdict.again)
+
+    def _view(
+        self, reader: Reader, replica: ReplicatedVolumeReplica, resource: str, settings: ClusterConfigSpec, elder: str
+    ) -> View:
+        node, memory = self._node, self._node.memory
+        config, status = replica.status.drbd.config, replica.status
+        file = file_of(node, resource)
+        written, temporary = memory.file(file), memory.file(f"{file}_tmp")
+        intended, incomplete, unwritable = self._text(resource, config)
+        sighting, whole, volumes = memory.resource(resource), memory.whole_kernel, memory.logical_volumes
+        owner, created = status.lvm_logical_volume_name, status.drbd.actual.metadata_created
+        work = resource_work(resource)
+        return View(
+            replica=replica,
+            node_name=node.name,
+            resource=resource,
+            file=file,
+            temporary_file=f"{file}_tmp",
+            kernel=KernelView(
+                known=sighting.known,
+                current=sighting.current,
+                status=sighting.value,
+                error=sighting.error,
+                look_at_all=not whole.known and not whole.error and not node.hands.hung(KERNEL_LOOK),
+            ),
+            intended=intended,
+            incomplete=incomplete,
+            unwritable=unwritable,
+            files_current=written.current and temporary.current,
+            written=written.value,
+            unadjusted=temporary.value is not None,
+            crypto_file=self._crypto_file,
+            algorithms=self._algorithms(),
+            max_peers=settings.drbd.max_peers,
+            logical_volume=reader.get(LVMLogicalVolume, owner) if owner else None,
+            metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
+            volumes_current=volumes.current,
+            volume=(volumes.value or {}).get((config.disk or "").removeprefix("/dev/")),
+            outcomes=self._outcomes(work, resource),
+            busy=node.hands.busy(work),
+            hung=bool(node.hands.hung(work)),
+            progress_reported=memory.progress_reported.get(resource),
+            elder=elder,
+        )
+
+    def _effects(self, view: View, decision: Decision, now: datetime) -> Iterable[Callable[[], None]]:
+        node, work = self._node, resource_work(view.resource)
+        if decision.progress:
+            yield partial(node.memory.progress_reported.__setitem__, view.resource, now)
+        if decision.drop:
+            yield partial(node.memory.forget, work, *decision.drop)
+        if decision.steps:
+            yield node.work(decision.work or work, decision.steps, node.volumes, Key("", view.resource))
+
+    def _text(self, resource: str, config: DrbdConfig) -> tuple[Text | None, str, str]:
+        known = self._texts.get(resource)
+        if known is not None and (known[0] is config or known[0] == config):
+            return known[1:]
+        text: Text | None = None
+        incomplete = unwritable = ""
+        lacking = missing(config) if config.datamesh_revision else ("datameshRevision",)
+        if lacking:
+            incomplete = ", ".join(lacking)
+        else:
+            try:
+                text = Text.of(render(VolumeName(resource), self._node.name, config))
+            except UnwritableConfig as error:
+                unwritable = str(error)
+        self._texts[resource] = (config, text, incomplete, unwritable)
+        return text, incomplete, unwritable
+
+    @property
+    def _crypto_file(self) -> str:
+        return f"{self._node.settings.proc}/crypto"
+
+    def _algorithms(self) -> frozenset[str] | None:
+        text = self._node.memory.file(self._crypto_file).value
+        if text is None:
+            return None
+        if text is not self._crypto[0]:
+            self._crypto = (text, parse_crypto(text))
+        return self._crypto[1]
+
+    def _outcomes(self, work: str, resource: str) -> dict[str, Outcome]:
+        memory = self._node.memory
+        found = dict(memory.outcomes(work))
+        for name, elsewhere in ((KERNEL_SEEN, look_work(resource)), (VOLUMES_SEEN, LVM_LOOK)):
+            looked = memory.last(elsewhere, "look")
+            if looked is not None:
+                found[name] = looked
+        return found
+
+    def _forget(self, resource: str) -> None:
+        """No replica here has this resource. What the kernel has of it belongs to somebody else and stays."""
+        memory = self._node.memory
+        sighting = memory.kernel.get(resource)
+        if sighting is not None and sighting.value is not None and resource not in memory.strangers:
+            memory.strangers.add(resource)
+            log.warning("the kernel has a resource that belongs to no replica of this node", resource=resource)
+        if self._texts.pop(resource, None) is not None:
+            file = file_of(self._node, resource)
+            for path in (file, f"{file}_tmp"):
+                memory.files.pop(path, None)
+            for work in (resource_work(resource), look_work(resource), guard_work(resource)):
+                memory.forget(work)
+            memory.progress_reported.pop(resource, None)

@@ -1,0 +1,35 @@
+"""The end of a replica: the agent's finalizer goes last, when the kernel and the directory are clean."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.agent.replica import commands
+from quorate.agent.replica.down import PATIENCE
+from quorate.agent.replica.verdict import Verdict, attempt
+from quorate.agent.replica.view import View
+from quorate.agent.steps import RemoveFile
+from quorate.api.finalizers import AGENT
+
+
+def is_last(view: View) -> bool:
+    """Whether everybody else has let go: only then the agent may."""
+    return view.replica.deleting and view.replica.metadata.finalizers == (AGENT,)
+
+
+def is_clean(view: View) -> bool:
+    """Whether nothing of the replica is left on the node; what belongs to an elder one is none of its."""
+    if view.elder:
+        return True
+    nothing_left = view.written is None and not view.unadjusted
+    return view.kernel.current and view.status is None and view.files_current and nothing_left and not view.busy
+
+
+def take_away(view: View, now: datetime) -> Verdict:
+    """``down``, then the files. A device that is held open says by whom, and is tried again."""
+    if view.status is not None:
+        verdict = attempt(view, now, commands.DOWN, "end", (commands.down(view, "end"),), patience=PATIENCE)
+    else:
+        steps = (RemoveFile(view.temporary_file, commands.REMOVE), RemoveFile(view.file, commands.REMOVE))
+        verdict = attempt(view, now, commands.REMOVE, "", steps)
+    return Verdict(steps=verdict.steps, again=verdict.again, stop=True)

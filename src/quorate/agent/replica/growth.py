@@ -1,0 +1,87 @@
+"""Growing: the disk is grown by LVM's part, and then DRBD takes it into use.
+
+LVM's part writes the disk's size ahead (``actual.backingSize``) before it grows: until DRBD has used the new space its
+metadata are still at the end of the former size. Here it is cleared, once DRBD shows more than would fit on that size.
+
+``resize`` runs on one member, with all connected and nothing being synchronised. Without ``--assume-clean`` the peers
+become Inconsistent for the new area and a volume that needs two copies stops meanwhile (M20, recording resize), so it
+is used only while nobody is primary; with it, differences between the members' old bytes are hidden
+(assume_clean_verify), so it is used only where the new space is known to be zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from quorate.agent.replica import commands
+from quorate.agent.replica.kernel import all_established, anyone_primary, device, has_disk
+from quorate.agent.replica.looking import look_at_volumes
+from quorate.agent.replica.metadata import may_be_overwritten
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, own_error
+from quorate.agent.replica.view import View
+from quorate.api.meta import Bytes
+from quorate.api.storage.drbd import CommandError, ReplicaType
+from quorate.drbd.metadata import lower_size, usable_size
+from quorate.drbd.outcomes import Outcome as Meaning
+from quorate.drbd.outcomes import understand
+
+_MUST_BE_COPIED = own_error(
+    "WaitingForDetach",
+    "the new space is not known to be zero, so it must be copied, which stops I/O: detach the volume first",
+)
+
+
+def clear_former_size(view: View, now: datetime, settled: bool) -> Verdict:
+    """``actual.backingSize`` has served once DRBD shows more than would fit on it."""
+    shown, former = device(view.status), view.actual.backing_size
+    if former is None or shown is None or not has_disk(view.status):
+        return FINE
+    if shown.size * 1024 > usable_size(Bytes(int(former)), view.max_peers):
+        return Verdict(actual={"backing_size": None})
+    return FINE
+
+
+def resize(view: View, now: datetime, settled: bool) -> Verdict:
+    """Take a grown disk into use. Success is the new size, not the exit code."""
+    config, status, shown = view.config, view.status, device(view.status)
+    if status is None or shown is None or config.size is None or not has_disk(status):
+        return FINE
+    if shown.size * 1024 >= int(config.size):
+        return Verdict(errors={"last_resize_error": None})
+    if not settled or not is_responsible(view) or not all_established(config, status):
+        return FINE
+    if not view.volumes_current:
+        return look_at_volumes(view, now)
+    needed = lower_size(Bytes(int(config.size)), view.max_peers)
+    if view.volume is None or view.volume.size < needed or may_be_overwritten(view):
+        return FINE  # the disk has not grown yet
+    known_zero = view.logical_volume is not None and view.logical_volume.status.known_zero
+    if not known_zero and config.peers and anyone_primary(status):
+        return Verdict(errors={"last_resize_error": _MUST_BE_COPIED})
+    about = str(int(config.size))
+    step = commands.resize(view, about, assume_clean=known_zero)
+    verdict = attempt(view, now, commands.RESIZE, about, (step,))
+    return Verdict(steps=verdict.steps, again=verdict.again, errors=_result(view, about, shown.size))
+
+
+def _result(view: View, about: str, size: int) -> Mapping[str, CommandError | None]:
+    """What to say of an attempt that has not made it larger."""
+    last = view.outcomes.get(commands.RESIZE)
+    if last is None or last.about != about or last.exit_code is None:
+        return {}
+    if last.succeeded:
+        message = f"it ended without an error and the size is still {size} KiB"
+        return {"last_resize_error": own_error("SizeUnchanged", message, last.command)}
+    if understand(last.exit_code, last.output).outcome is Meaning.BACKING_TOO_SMALL:
+        return {"last_resize_error": None}  # (111): some member's disk has not grown yet, a matter of time
+    return {}
+
+
+def is_responsible(view: View) -> bool:
+    """The counted diskful member with the lowest node id resizes for all."""
+    config = view.config
+    if config.hidden or config.node_id is None:
+        return False
+    others = [peer.node_id for peer in config.peers if peer.type is ReplicaType.DISKFUL and not peer.hidden]
+    return all(config.node_id < other for other in others)

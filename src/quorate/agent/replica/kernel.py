@@ -1,0 +1,86 @@
+"""Questions about what the kernel shows of a resource, compared with what its config says."""
+
+from __future__ import annotations
+
+from quorate.api.storage.drbd import (
+    Connection,
+    ConnectionState,
+    Device,
+    DiskState,
+    DrbdConfig,
+    DrbdStatus,
+    Peer,
+    ReplicationState,
+    ReplicaType,
+    Role,
+)
+from quorate.drbd.resource_file import linked_peers
+
+
+def device(status: DrbdStatus | None) -> Device | None:
+    """The one volume of a resource."""
+    return status.devices[0] if status is not None and status.devices else None
+
+
+def disk_state(status: DrbdStatus | None) -> str:
+    """The local disk's state; Diskless also where there is no device."""
+    found = device(status)
+    return found.disk_state if found is not None else DiskState.DISKLESS
+
+
+def has_disk(status: DrbdStatus | None) -> bool:
+    """Whether the kernel holds a backing device."""
+    return disk_state(status) not in (DiskState.DISKLESS, "")
+
+
+def is_primary(status: DrbdStatus | None) -> bool:
+    """Whether this node may write."""
+    return status is not None and status.role == Role.PRIMARY
+
+
+def is_diskful(config: DrbdConfig) -> bool:
+    """Whether this member is to have a disk."""
+    return config.type is ReplicaType.DISKFUL
+
+
+def connection_to(status: DrbdStatus, peer: Peer) -> Connection | None:
+    """The link to a peer."""
+    return next((link for link in status.connections if link.peer_node_id == peer.node_id), None)
+
+
+def all_connected(config: DrbdConfig, status: DrbdStatus) -> bool:
+    """Whether every link that there should be is up."""
+    return all(
+        (link := connection_to(status, peer)) is not None and link.connection_state == ConnectionState.CONNECTED
+        for peer in linked_peers(config)
+    )
+
+
+def all_established(config: DrbdConfig, status: DrbdStatus) -> bool:
+    """Whether every link is up and nothing is being synchronised over any of them."""
+    return all_connected(config, status) and all(
+        volume.replication_state == ReplicationState.ESTABLISHED
+        for link in status.connections
+        for volume in link.peer_devices
+    )
+
+
+def anyone_primary(status: DrbdStatus) -> bool:
+    """Whether some member may write, as far as this one sees."""
+    return is_primary(status) or any(link.peer_role == Role.PRIMARY for link in status.connections)
+
+
+def difference(config: DrbdConfig, status: DrbdStatus) -> str:
+    """How the kernel differs from the config in a way that ``adjust`` repairs; "" if it does not."""
+    if device(status) is None:
+        return "no device"
+    if is_diskful(config) != has_disk(status):
+        return "no disk" if is_diskful(config) else "a disk"
+    intended = {peer.node_id for peer in linked_peers(config)}
+    shown = {link.peer_node_id for link in status.connections}
+    if missing := sorted(intended - shown):
+        return f"peers missing: {missing}"
+    if extra := sorted(shown - intended):
+        return f"peers too many: {extra}"
+    alone = [link.peer_node_id for link in status.connections if link.connection_state == ConnectionState.STAND_ALONE]
+    return f"stand-alone: {sorted(alone)}" if alone else ""

@@ -1,0 +1,44 @@
+"""Primary and Secondary (M1 the right way round, M22, M23).
+
+Never by force. A demotion is always allowed, also while the kernel is not yet what the file says. A promotion needs
+data that was once good here, quorum now, and for the second of two primaries every link.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.agent.replica import commands
+from quorate.agent.replica.kernel import all_established, device, is_diskful, is_primary
+from quorate.agent.replica.verdict import FINE, Patience, Verdict, attempt
+from quorate.agent.replica.view import View
+from quorate.api.storage.drbd import DiskState, DrbdStatus
+
+PATIENCE = Patience(first=1.0, longest=10.0)
+
+
+def change_role(view: View, now: datetime, settled: bool) -> Verdict:
+    """Make the role what it is to be."""
+    status = view.status
+    if status is None:
+        return FINE
+    if view.config.primary == is_primary(status):
+        return Verdict(errors={"last_promotion_error": None})
+    if not view.config.primary:
+        return attempt(view, now, commands.ROLE, "secondary", (commands.demote(view, "secondary"),), patience=PATIENCE)
+    if not settled or not may_promote(view, status):
+        return FINE
+    return attempt(view, now, commands.ROLE, "primary", (commands.promote(view, "primary"),), patience=PATIENCE)
+
+
+def may_promote(view: View, status: DrbdStatus) -> bool:
+    """Whether it is worth asking the kernel, which decides."""
+    shown = device(status)
+    if shown is None or not shown.quorum:
+        return False
+    if is_diskful(view.config) and not view.actual.initial_sync_completed:
+        return False
+    if view.config.yields:
+        good = not is_diskful(view.config) or shown.disk_state == DiskState.UP_TO_DATE
+        return good and all_established(view.config, status)
+    return True

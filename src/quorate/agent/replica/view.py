@@ -1,0 +1,97 @@
+"""Everything that a decision about one replica depends on, frozen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from quorate.agent.memory import LogicalVolumeSeen, Outcome
+from quorate.api.meta import NodeName
+from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdStatus
+from quorate.api.storage.llv import LVMLogicalVolume
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file: what it is to say."""
+
+    content: str = field(repr=False)
+    digest: str
+
+    @classmethod
+    def of(cls, content: str) -> Text:
+        """The text with its digest."""
+        return cls(content, hashlib.sha256(content.encode()).hexdigest()[:16])
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """What is known of the kernel's resource."""
+
+    #: Whether it was ever seen, and whether that still holds.
+    known: bool = False
+    current: bool = False
+    #: None: the kernel has no such resource.
+    status: DrbdStatus | None = None
+    error: str = ""
+    #: Whether it is worth looking at everything at once: nobody has yet, or it worked.
+    look_at_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One replica, and all that is known of it on its node."""
+
+    replica: ReplicatedVolumeReplica
+    node_name: NodeName
+    #: The kernel resource; also the volume's name.
+    resource: str
+    file: str
+    temporary_file: str
+    kernel: KernelView = KernelView()
+    #: What the file is to say; None while the config is incomplete.
+    intended: Text | None = None
+    #: Why no file can say it, or what is missing from the config.
+    incomplete: str = ""
+    unwritable: str = ""
+    #: Whether the two files have been looked at since something may have changed them.
+    files_current: bool = False
+    #: What the file says; None: there is no file.
+    written: str | None = field(default=None, repr=False)
+    #: The temporary file is there: what the file says has not been adjusted to yet.
+    unadjusted: bool = False
+    crypto_file: str = "/proc/crypto"
+    #: Hash algorithms of the kernel, lower case; None: not looked yet.
+    algorithms: frozenset[str] | None = None
+    max_peers: int = 7
+    logical_volume: LVMLogicalVolume | None = None
+    #: Whether the logical volume that ``actual.metadataCreated`` names still has an object.
+    metadata_owner_exists: bool = False
+    volumes_current: bool = False
+    #: The logical volume of ``config.disk``; None: there is none.
+    volume: LogicalVolumeSeen | None = None
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    #: Work on the resource is under way, or a command of it hangs.
+    busy: bool = False
+    hung: bool = False
+    progress_reported: datetime | None = None
+    #: Another replica of the same volume on this node that was there first.
+    elder: str = ""
+
+    @property
+    def config(self) -> DrbdConfig:
+        """What is to be realised."""
+        return self.replica.status.drbd.config
+
+    @property
+    def actual(self) -> DrbdActual:
+        """What has been realised."""
+        return self.replica.status.drbd.actual
+
+    @property
+    def status(self) -> DrbdStatus | None:
+        """What the kernel shows."""
+        return self.kernel.status
