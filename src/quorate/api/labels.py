@@ -17,6 +17,9 @@ REPLICATED_VOLUME: Final = "sds-replicated-volume.deckhouse.io/replicated-volume
 #: On RVR and LLV: the volume group they lie on.
 LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
 
+#: On core Node: who made it. Where an agent did, the leader says whether it is Ready; elsewhere a kubelet does.
+REGISTERED: Final = "quorate.io/registered-by"
+
 # On core Node: where it stands, for spreading replicas and for limits.
 ZONE: Final = "topology.kubernetes.io/zone"
 TENANT: Final = "maintenance.quorate.io/tenant"

@@ -1,0 +1,125 @@
+"""Drive objects as the drives are: created when first seen, kept up to date, never deleted.
+
+| seen                               | done                                                                           |
+|------------------------------------|--------------------------------------------------------------------------------|
+| a drive without an object          | created, with the node's label                                                  |
+| a drive whose facts differ         | spec as seen                                                                    |
+| a drive                            | ONLINE, what it says of itself; a temperature alone is not worth a write        |
+| an object whose drive is not there | OFFLINE, since when; what was known of it stays. The drives controller decides |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+
+from quorate.agent.inventory.discovery import Discovered
+from quorate.agent.inventory.looker import Looker
+from quorate.agent.inventory.smart import but_for_temperature
+from quorate.api import labels
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DriveStatus, Presence, SmartReport
+from quorate.api.meta import NodeName, ObjectMeta, Resource
+from quorate.api.struct import replace
+from quorate.engine import Controller, Create, Key, Patch, PatchStatus, Plan, Reader, Signal, Watch, Write
+
+#: All drives of a node are looked at together, so they are one key.
+DRIVES_KEY = Key("", "inventory/drives")
+#: Seconds after which the first look is tried again.
+FIRST_LOOK_RETRY = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DrivesView:
+    """The node's drives: as objects, and as they were seen."""
+
+    node: NodeName
+    objects: tuple[Drive, ...]
+    #: None: nobody has looked, or the last look failed.
+    seen: tuple[Discovered, ...] | None
+    smart: Mapping[str, SmartReport]
+    #: Whether anybody has ever looked.
+    known: bool = True
+
+
+def decide(view: DrivesView, now: datetime) -> tuple[Write, ...]:
+    """What is to be written. Pure."""
+    if view.seen is None:
+        return ()
+    return tuple(_writes(view, view.seen, now))
+
+
+def _writes(view: DrivesView, seen: tuple[Discovered, ...], now: datetime) -> Iterator[Write]:
+    objects = {drive.name: drive for drive in view.objects}
+    for found in seen:
+        drive = objects.get(found.name)
+        if drive is None:
+            yield Create(_new(view.node, found))
+        elif not drive.deleting:
+            yield Patch(drive, replace(drive, spec=found.spec))
+            yield PatchStatus(drive, replace(drive, status=_present(drive.status, found, view.smart.get(found.name))))
+    there = {found.name for found in seen}
+    for drive in view.objects:
+        if drive.name not in there and not drive.deleting:
+            yield PatchStatus(drive, replace(drive, status=_absent(drive.status, now)))
+
+
+def _new(node: NodeName, found: Discovered) -> Drive:
+    return Drive(metadata=ObjectMeta(name=found.name, labels={labels.NODE: node}), spec=found.spec)
+
+
+def _present(status: DriveStatus, found: Discovered, report: SmartReport | None) -> DriveStatus:
+    new = replace(
+        status,
+        presence=Presence.ONLINE,
+        missing_since=None,
+        smart=status.smart if report is None else report,
+        led_on=found.place.light,
+    )
+    same = replace(new, smart=None) == replace(status, smart=None)
+    return status if same and but_for_temperature(new.smart) == but_for_temperature(status.smart) else new
+
+
+def _absent(status: DriveStatus, now: datetime) -> DriveStatus:
+    if status.presence is Presence.OFFLINE and status.missing_since is not None:
+        return status
+    return replace(status, presence=Presence.OFFLINE, missing_since=now)
+
+
+class Drives:
+    """Observes and decides for one node."""
+
+    def __init__(self, node: NodeName, looker: Looker, signal: Signal) -> None:
+        self._node = node
+        self._looker = looker
+        self._signal = signal
+
+    def controller(self) -> Controller[DrivesView]:
+        """What the manager runs."""
+        return Controller(
+            name="inventory-drives",
+            watches=(Watch(Drive, _the_key),),
+            observe=self.observe,
+            decide=self.decide,
+            always=(DRIVES_KEY,),
+            signals=(self._signal,),
+            workers=1,
+        )
+
+    def observe(self, reader: Reader, _: Key) -> DrivesView:
+        """Gather objects and what was seen."""
+        sighting = self._looker.drives
+        seen = sighting.value if sighting.current else None
+        return DrivesView(self._node, reader.list(Drive), seen, self._looker.smart, sighting.known)
+
+    def decide(self, view: DrivesView, now: datetime, _: Random) -> Plan:
+        """Write what differs; at the very first, look."""
+        if not view.known:
+            return Plan(effects=(self._looker.ask_for_drives,), requeue_after=FIRST_LOOK_RETRY)
+        return Plan(writes=decide(view, now))
+
+
+def _the_key(_: Resource) -> Iterable[Key]:
+    return (DRIVES_KEY,)

@@ -1,0 +1,128 @@
+"""Reads ``lsblk --json --bytes``: a tree of block devices, drives at its roots.
+
+Older versions write numbers and booleans as text, and know one mount point per device; newer ones know several.
+What cannot be read is an UnreadableListing, never another error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from quorate.errors import QuorateError
+
+#: Nothing that touches a file system: the free space of one on a suspended device would never be told.
+_COLUMNS: Final = "NAME,PATH,TYPE,SIZE,ROTA,TRAN,VENDOR,MODEL,SERIAL,WWN,REV,FSTYPE,PTTYPE"
+LSBLK: Final = ("lsblk", "--json", "--bytes", "--output", f"{_COLUMNS},MOUNTPOINTS")
+#: For util-linux before 2.37.
+OLD_LSBLK: Final = ("lsblk", "--json", "--bytes", "--output", f"{_COLUMNS},MOUNTPOINT")
+
+#: Deeper than any real stack of partition, RAID, encryption, LVM and DRBD.
+_DEPTH: Final = 32
+
+
+class UnreadableListing(QuorateError):
+    """A listing that is not what lsblk writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDevice:
+    """One block device, and what is made of it."""
+
+    name: str
+    path: str
+    type: str = ""
+    size: int = 0
+    rotational: bool = False
+    transport: str = ""
+    vendor: str = ""
+    model: str = ""
+    serial: str = ""
+    wwn: str = ""
+    revision: str = ""
+    #: A file system, or another signature such as LVM2_member.
+    signature: str = ""
+    partition_table: str = ""
+    mount_points: tuple[str, ...] = ()
+    children: tuple[BlockDevice, ...] = ()
+
+    def tree(self) -> Iterator[BlockDevice]:
+        """It and everything on it."""
+        yield self
+        for child in self.children:
+            yield from child.tree()
+
+
+class _Listing(msgspec.Struct):
+    blockdevices: list[dict[str, Any]]
+
+
+_DECODER = msgspec.json.Decoder(_Listing)
+
+
+def read_block_devices(text: str) -> tuple[BlockDevice, ...]:
+    """The roots of the tree, as listed."""
+    try:
+        listing = _DECODER.decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
+        raise UnreadableListing(f"not a listing of lsblk: {error}; it begins with {text[:80]!r}") from None
+    return tuple(_device(row, _DEPTH) for row in listing.blockdevices)
+
+
+def _device(row: dict[str, Any], depth: int) -> BlockDevice:
+    if depth == 0:
+        raise UnreadableListing(f"devices are stacked more than {_DEPTH} deep")
+    name = _text(row, "name")
+    return BlockDevice(
+        name=name,
+        path=_text(row, "path") or f"/dev/{name}",
+        type=_text(row, "type"),
+        size=_number(row, "size"),
+        rotational=_text(row, "rota") in ("1", "True"),
+        transport=_text(row, "tran"),
+        vendor=_text(row, "vendor"),
+        model=_text(row, "model"),
+        serial=_text(row, "serial"),
+        wwn=_text(row, "wwn"),
+        revision=_text(row, "rev"),
+        signature=_text(row, "fstype"),
+        partition_table=_text(row, "pttype"),
+        mount_points=_mount_points(row),
+        children=tuple(_device(child, depth - 1) for child in _rows(row, "children")),
+    )
+
+
+def _text(row: dict[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise UnreadableListing(f"{name} is {str(value)[:80]!r}: expected text or a number")
+    return str(value).strip()
+
+
+def _number(row: dict[str, Any], name: str) -> int:
+    text = _text(row, name)
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        raise UnreadableListing(f"{name} is {text[:80]!r}: expected a number of bytes")
+    return int(text)
+
+
+def _rows(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    value = row.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise UnreadableListing(f"{name} of {_text(row, 'name')!r} is no list of devices")
+    return value
+
+
+def _mount_points(row: dict[str, Any]) -> tuple[str, ...]:
+    value = row.get("mountpoints", row.get("mountpoint"))
+    several = value if isinstance(value, list) else [value]
+    return tuple(point for point in several if isinstance(point, str) and point)
