@@ -40,10 +40,11 @@ def plain(text: str) -> str:
 
 def masked(text: str, secrets: Iterable[Secret] = ()) -> str:
     """Without these secrets, nor any other that a command line or a file in the text gives as a shared secret."""
-    for place in _PLACES:
-        text = place.sub(rf"\1{MASK}", text)
+    # What is known first and whole: a place ends where a secret seems to, and "a --b" seems to end after the a.
     for form in sorted({form for secret in secrets for form in _forms(secret.reveal())}, key=len, reverse=True):
         text = text.replace(form, MASK)
+    for place in _PLACES:
+        text = place.sub(rf"\1{MASK}", text)
     return text
 
 
