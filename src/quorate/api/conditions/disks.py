@@ -33,6 +33,14 @@ def _low_space() -> Reason:
     )
 
 
+def _disk_not_found() -> Reason:
+    return false("DiskNotFound", "The disk is not in the node's inventory.", "See the LVMVolumeGroup.")
+
+
+def _disk_not_ready() -> Reason:
+    return false("DiskNotReady", "The disk cannot be used now.", "See the LVMVolumeGroup and its node.")
+
+
 class Schedulable(ConditionType):
     """The disk takes new entries."""
 
@@ -43,8 +51,8 @@ class Schedulable(ConditionType):
     INACTIVE = _inactive()
     DELETING = _deleting()
     LOW_SPACE = _low_space()
-    DISK_NOT_FOUND = false("DiskNotFound", "The disk is not in the node's inventory.", "See the LVMVolumeGroup.")
-    DISK_NOT_READY = false("DiskNotReady", "The disk cannot be used now.", "See the LVMVolumeGroup and its node.")
+    DISK_NOT_FOUND = _disk_not_found()
+    DISK_NOT_READY = _disk_not_ready()
 
 
 class OverCommitted(ConditionType):
@@ -76,4 +84,12 @@ class Rejection(ReasonCodes):
     INACTIVE = _inactive()
     DELETING = _deleting()
     LOW_SPACE = _low_space()
+    DISK_NOT_FOUND = _disk_not_found()
+    DISK_NOT_READY = _disk_not_ready()
     OVER_COMMITTED = false("OverCommitted", "More is granted already than may be.", "Extend the disk.")
+
+
+class Kept(ReasonCodes):
+    """Why a disk keeps bytes for an entry although fewer, or none, are asked for."""
+
+    IN_USE = true("InUse", "Its logical volume is still that large: the bytes are in use until it is gone (M31).")

@@ -15,11 +15,13 @@ from quorate.api.longhorn.node import Tags
 from quorate.api.meta import Bytes, Condition, Resource
 from quorate.api.quantity import Quantity
 from quorate.api.scalars import ByteCount, Count, DevicePath, Message, Percent
-from quorate.api.struct import Struct, immutable_once_set, list_map, positive_quantity
+from quorate.api.struct import Rule, Struct, immutable_once_set, list_map, positive_quantity
 
 #: A disk's UUID: the key of both maps.
 DiskUUID = Annotated[str, Meta(min_length=1, max_length=64)]
 MAX_COPIES = 64
+#: What fits into a label.
+MAX_NAME_LENGTH = 63
 
 
 class DiskFileSpec(Struct):
@@ -106,6 +108,13 @@ class BackingImageStatus(Struct):
 )
 class BackingImage(Resource):
     """Data kept in several copies on the cluster's disks."""
+
+    RULES = (
+        Rule(
+            f"self.metadata.name.size() <= {MAX_NAME_LENGTH}",
+            f"an image's name has at most {MAX_NAME_LENGTH} characters: its copies are labelled with it",
+        ),
+    )
 
     spec: BackingImageSpec
     status: BackingImageStatus = BackingImageStatus()

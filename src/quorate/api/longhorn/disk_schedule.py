@@ -7,6 +7,7 @@ is one compare-and-swap write of ``status``. A key in spec and not in status is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from quorate.api.kind import Column, Scope, kind
 from quorate.api.longhorn.node import DiskName
 from quorate.api.meta import Bytes, Condition, NodeName, Resource
 from quorate.api.scalars import ByteCount, Count, Message, ReasonCode
-from quorate.api.struct import Rule, Struct, immutable, list_map
+from quorate.api.struct import Rule, Struct, list_map
 
 #: A ledger must fit into one object; beyond, a clear refusal.
 MAX_ENTRIES = 1000
@@ -37,10 +38,11 @@ class DiskScheduleSpec(Struct):
         ),
     )
 
-    name: Annotated[
-        DiskName, Meta(description="The disk, as the node's inventory names it."), immutable("is immutable")
-    ]
-    node_id: Annotated[NodeName, Meta(min_length=1, max_length=253), immutable("is immutable")] = field(name="nodeID")
+    # Where the disk is may change: a drive that is moved to another node takes its ledger along.
+    name: Annotated[DiskName, Meta(description="The disk, as the node's inventory names it.")]
+    node_id: Annotated[NodeName, Meta(min_length=1, max_length=253, description="The node that has the disk.")] = field(
+        name="nodeID"
+    )
     replicas: Annotated[Requests, Meta(description="Replica name to bytes.")] = field(default_factory=dict)
     backing_images: Annotated[Requests, Meta(description="Image name to bytes.")] = field(default_factory=dict)
 
@@ -64,6 +66,9 @@ class DiskScheduledResourcesStatus(Struct):
     ] = Bytes(0)
     reason: ReasonCode = ""
     message: Message = ""
+    orphaned_since: (
+        Annotated[datetime, Meta(description="Since when nobody is seen whose it is; it goes after a while.")] | None
+    ) = None
 
 
 Answers = Annotated[Mapping[EntryName, DiskScheduledResourcesStatus], Meta(max_length=MAX_ENTRIES)]

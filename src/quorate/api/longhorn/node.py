@@ -49,9 +49,13 @@ class DiskStatus(Struct):
     storage_available: Annotated[
         ByteCount, Meta(description="The most that may be scheduled: (capacity - reserved) x over-provisioning (M12).")
     ] = Bytes(0)
-    storage_scheduled: Annotated[ByteCount, Meta(description="As the DiskSchedule has it.")] = Bytes(0)
-    storage_reserved: ByteCount = Bytes(0)
-    storage_free: Annotated[ByteCount, Meta(description="Bytes not written to.")] = Bytes(0)
+    storage_scheduled: Annotated[ByteCount, Meta(description="As the DiskSchedule had it when this was written.")] = Bytes(0)
+    storage_reserved: Annotated[
+        ByteCount, Meta(description="Kept by people, and for a group also what its thin pools take.")
+    ] = Bytes(0)
+    storage_free: Annotated[
+        ByteCount, Meta(description="Bytes not taken or written to, in whole hundredths of the capacity.")
+    ] = Bytes(0)
     extent_size: Annotated[ByteCount, Meta(description="Sizes are rounded up to this.")] = Bytes(0)
     drives: Annotated[
         tuple[ObjectRef, ...], Meta(max_length=64, description="The Drives that the disk lies on."), list_set()
