@@ -31,12 +31,16 @@ up: install  ## Run everything in one process: make up DATA=dir PORT=7480
 	$(BIN)/quorate up --data $(DATA) --port $(PORT)
 
 .PHONY: test
-test: install apiserver lint types imports  ## What CI runs: lint, types, import rules, tests
+test: install apiserver drbd-utils lint types imports  ## What CI runs: lint, types, import rules, tests
 	$(BIN)/pytest
 
 .PHONY: apiserver
 apiserver:  # Without them the tests that need them are skipped, loudly.
 	tools/apiserver/fetch || echo "going on without a real kube-apiserver, etcd and kubectl" >&2
+
+.PHONY: drbd-utils
+drbd-utils:  # The same.
+	tools/drbd-utils/fetch || echo "going on without a real drbdadm" >&2
 
 .PHONY: lint
 lint: install  ## Style and formatting

@@ -32,8 +32,8 @@ def test_every_recorded_failure_of_a_tool_is_known() -> None:
         (
             11,
             (
-                "r: State change failed: (-25) No quorum\nadditional info from kernel:\n1 of 2 nodes visible, need 2 for "
-                "quorum\nCommand 'drbdsetup primary r' terminated with exit code 11"
+                "r: State change failed: (-25) No quorum\nadditional info from kernel:\n"
+                "1 of 2 nodes visible, need 2 for quorum\nCommand 'drbdsetup primary r' terminated with exit code 11"
             ),
             Answer(Outcome.NO_QUORUM, -25, "No quorum: 1 of 2 nodes visible, need 2 for quorum"),
         ),
@@ -41,7 +41,8 @@ def test_every_recorded_failure_of_a_tool_is_known() -> None:
             11,
             (
                 "r: State change failed: (-12) Device is held open by someone\nadditional info from kernel:\n"
-                "drbd1000 opened by my shell (x) (pid 480) at 2026-11-15\ndrbd1000 opened by dd (pid 481) at 2026-11-15\n"
+                "drbd1000 opened by my shell (x) (pid 480) at 2026-11-15\n"
+                "drbd1000 opened by dd (pid 481) at 2026-11-15\n"
             ),
             Answer(
                 Outcome.HELD_OPEN,
