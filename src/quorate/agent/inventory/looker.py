@@ -11,11 +11,11 @@ from typing import Final
 
 from quorate.agent.inventory import discovery
 from quorate.agent.inventory.discovery import Discovered
-from quorate.agent.inventory.lsblk import LSBLK, OLD_LSBLK, BlockDevice, read_block_devices
+from quorate.agent.inventory.lsblk import LSBLK, BlockDevice, read_block_devices
 from quorate.agent.inventory.smart import but_for_temperature, judge, smartctl
 from quorate.agent.inventory.sysfs import place_of
-from quorate.agent.machine import CommandHung, CommandNotFound
 from quorate.agent.lvm.looker import GROUPS, GROUPS_LOOK
+from quorate.agent.machine import CommandHung, CommandNotFound
 from quorate.agent.memory import Sighting
 from quorate.agent.node import LVM_LOOK, Node, Wake
 from quorate.agent.steps import LVM, Look
@@ -87,9 +87,6 @@ class Looker:
 
     async def _listing(self) -> str:
         completed = await self._node.hands.run(*LSBLK)
-        if completed.exit_code != 0 and "unknown column" in completed.output:
-            completed = await self._node.hands.run(*OLD_LSBLK)
-        # 32: nothing was found; 64: some of what was asked for. Neither is asked for here by name.
         if completed.exit_code != 0:
             raise LookFailed(f"lsblk ended with {completed.exit_code}: {completed.output[:400]}")
         return completed.stdout

@@ -14,11 +14,8 @@ import msgspec
 
 from quorate.errors import QuorateError
 
-#: Nothing that touches a file system: the free space of one on a suspended device would never be told.
-_COLUMNS: Final = "NAME,PATH,TYPE,SIZE,ROTA,TRAN,VENDOR,MODEL,SERIAL,WWN,REV,FSTYPE,PTTYPE"
-LSBLK: Final = ("lsblk", "--json", "--bytes", "--output", f"{_COLUMNS},MOUNTPOINTS")
-#: For util-linux before 2.37.
-OLD_LSBLK: Final = ("lsblk", "--json", "--bytes", "--output", f"{_COLUMNS},MOUNTPOINT")
+#: All columns: asked for one that it does not know, such as the MOUNTPOINTS of 2.37, lsblk tells nothing at all.
+LSBLK: Final = ("lsblk", "--json", "--bytes", "--output-all")
 
 #: Deeper than any real stack of partition, RAID, encryption, LVM and DRBD.
 _DEPTH: Final = 32

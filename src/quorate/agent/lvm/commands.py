@@ -31,6 +31,7 @@ POOL: Final = "pool"
 WIPED_AT_EACH_END: Final = 1024 * 1024
 #: blkdiscard reports each second that it comes on, if it works in steps.
 ZERO_STEP: Final = 128 * 1024 * 1024
+LARGEST_BLOCK: Final = 4 * 1024 * 1024
 #: Reading gigabytes is silent work: sha512sum and cmp say nothing before the end.
 READING_SILENCE: Final = 3600.0
 
@@ -82,20 +83,24 @@ def discard_new(volume: SeenVolume) -> Run:
 
 
 def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
-    """Take away every sign of what was there before, for a volume of this size or a little more."""
+    """Take away every sign of what was there before, on a volume of this size."""
     if size <= 2 * WIPED_AT_EACH_END:
-        return (_zero(path, 0, size, WIPE),)
+        return (_zeros(path, 0, size, WIPE),)
     return (
-        _zero(path, 0, WIPED_AT_EACH_END, WIPE),
-        _zero(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, WIPE),
+        _zeros(path, 0, WIPED_AT_EACH_END, WIPE),
+        _zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, WIPE),
     )
 
 
-def zero(volume: SeenVolume, start: int, end: int, *, purpose: str, about: str) -> Run:
-    """Fill a range with zeros. ``--force``: DRBD may hold the volume; the caller knows that the range is not used."""
-    return _zero(
-        volume.path, start, end - start, purpose, "--force", "--verbose", "--step", str(ZERO_STEP), about=about
-    )
+def zero_whole(volume: SeenVolume, *, purpose: str, about: str) -> Run:
+    """Zero a volume that nobody holds, by the device's own command where it has one. It reports each second."""
+    command = ("blkdiscard", "--zeroout", "--verbose", "--step", str(ZERO_STEP), volume.path)
+    return Run(command, purpose, about=about)
+
+
+def zero_range(volume: SeenVolume, start: int, end: int, *, purpose: str, about: str) -> Run:
+    """Zero a part of a volume that DRBD may hold; the caller knows that nothing uses that part."""
+    return _zeros(volume.path, start, end - start, purpose, about=about)
 
 
 def fill(volume: SeenVolume, source: str, *, purposes: tuple[str, str, str], about: str) -> tuple[Run, ...]:
@@ -132,9 +137,12 @@ def create_pool(group: str, name: str, size: str) -> Run:
     return Run(command, f"{POOL} {name}", about=size, changes=(LVM,))
 
 
-def _zero(path: str, offset: int, length: int, purpose: str, *options: str, about: str = "") -> Run:
-    where = ("--offset", str(offset), "--length", str(length))
-    return Run(("blkdiscard", "--zeroout", *options, *where, path), purpose, about=about)
+def _zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "") -> Run:
+    # The largest block that both numbers are whole multiples of.
+    block = min(LARGEST_BLOCK, (offset | length) & -(offset | length))
+    where = (f"bs={block}", f"seek={offset // block}", f"count={length // block}")
+    how = ("oflag=direct", "conv=notrunc,nocreat,fsync", "status=progress")
+    return Run(("dd", "if=/dev/zero", f"of={path}", *where, *how), purpose, about=about)
 
 
 def _added(tags: Iterable[str]) -> tuple[str, ...]:

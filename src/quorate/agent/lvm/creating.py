@@ -74,9 +74,7 @@ def unfinished(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
         and not volume.pool
         and (zeroed is None or not zeroed.succeeded or zeroed.about != _whole(volume))
     ):
-        step = commands.zero(
-            volume, 0, volume.size, purpose=piece.heavy_purpose(commands.ZERO_WHOLE), about=_whole(volume)
-        )
+        step = commands.zero_whole(volume, purpose=piece.heavy_purpose(commands.ZERO_WHOLE), about=_whole(volume))
         return attempt(piece, _pending(piece, "It is being zeroed."), Work(piece.heavy_work, (step,)), now)
     if piece.spec.source is None:
         work = Work(piece.light_work, (_finished(piece, volume, ""),))

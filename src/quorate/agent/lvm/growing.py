@@ -26,9 +26,10 @@ from quorate.agent.lvm.failures import wait_before_retry
 from quorate.agent.lvm.piece import Decision, Piece, Work, reported, until_groups_change
 from quorate.agent.lvm.seen import ZERO, SeenVolume
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
-from quorate.api.quantity import Quantity
+from quorate.api.meta import Bytes
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
 from quorate.api.struct import replace
+from quorate.drbd.metadata import usable_size
 
 
 def kept(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
@@ -63,6 +64,9 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
     work = Work(piece.light_work, (step,))
     if wait_before_retry(piece.outcomes.get(step.purpose), now, step.about) > 0:
         return attempt(piece, status, work, now, still_usable=True)
+    if _waits_for_drbd(piece, volume):
+        message = "It grows once the replica has taken note that the last growth is in use."
+        return Decision(replace(status, message=message), retry_after=LOOK_FOR_SPACE)
     ahead = _to_be_written_ahead(piece, volume)
     if ahead is not None or piece.status.phase is not LogicalVolumePhase.RESIZING:
         growing = f"It grows from {volume.size} to {size} bytes."
@@ -72,13 +76,22 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
 
 
 def _to_be_written_ahead(piece: Piece, volume: SeenVolume) -> int | None:
-    """The old size, if DRBD's metadata is on the volume and the size is not written yet."""
-    if piece.replica is None:
+    """The old size, if DRBD's metadata is on the volume and it is not written yet.
+
+    A smaller size that is written stays: DRBD has not used the last growth, and its metadata is still at the end of that.
+    """
+    actual = None if piece.replica is None else piece.replica.status.drbd.actual
+    if actual is None or actual.metadata_created != piece.llv.name:
         return None
-    actual = piece.replica.status.drbd.actual
-    if actual.metadata_created != piece.llv.name or actual.backing_size == Quantity.of_bytes(volume.size):
-        return None
-    return volume.size
+    return volume.size if actual.backing_size is None or int(actual.backing_size) > volume.size else None
+
+
+def _waits_for_drbd(piece: Piece, volume: SeenVolume) -> bool:
+    """Whether a smaller size is written although DRBD uses more already. The replica's part clears it in a moment."""
+    former = None if piece.replica is None else piece.replica.status.drbd.actual.backing_size
+    if former is None or int(former) >= volume.size or piece.device_size is None:
+        return False
+    return piece.device_size > usable_size(Bytes(int(former)), piece.max_peers)
 
 
 def _grown(piece: Piece, volume: SeenVolume, old_size: int, now: datetime) -> Decision:
@@ -87,7 +100,7 @@ def _grown(piece: Piece, volume: SeenVolume, old_size: int, now: datetime) -> De
     zeroed = piece.outcomes.get(purpose)
     if volume.pool or (zeroed is not None and zeroed.succeeded and zeroed.about == about):
         return Decision(reported(piece, volume))
-    step = commands.zero(volume, old_size, volume.size, purpose=purpose, about=about)
+    step = commands.zero_range(volume, old_size, volume.size, purpose=purpose, about=about)
     status = replace(piece.status, reason="", message=f"The new extents, up to {volume.size} bytes, are being zeroed.")
     return attempt(piece, status, Work(piece.heavy_work, (step,)), now, still_usable=True)
 

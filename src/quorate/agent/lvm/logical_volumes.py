@@ -27,10 +27,11 @@ from quorate.agent.memory import Memory, Outcome
 from quorate.agent.node import Node
 from quorate.api import finalizers, names
 from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import ClusterConfig, DrbdSettings
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import DiskState
+from quorate.api.storage.drbd import Device, DiskState
 from quorate.api.struct import replace
 from quorate.engine import (
     Controller,
@@ -93,6 +94,7 @@ class LogicalVolumes:
                 Watch(LVMVolumeGroup, no_keys),
                 Watch(ReplicatedVolumeReplica, _of_replica),
                 Watch(Drive, self._every_volume, when=_moved),
+                Watch(ClusterConfig, no_keys),
             ),
             observe=self.observe,
             decide=self.decide,
@@ -106,12 +108,15 @@ class LogicalVolumes:
             self._forget(key)
             return None
         lvg = reader.get(LVMVolumeGroup, llv.spec.lvm_volume_group_name)
-        replica = _replica(reader, llv)
+        replica, config = _replica(reader, llv), reader.get(ClusterConfig, names.CLUSTER)
+        device = None if replica is None else self._device(replica)
         piece = Piece(
             llv=llv,
             lvg=lvg,
             replica=replica,
-            attached=replica is not None and self._is_attached(replica),
+            attached=device is not None and device.disk_state not in ("", DiskState.DISKLESS),
+            device_size=None if device is None else device.size * 1024,
+            max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
             drives=reader.list(Drive),
             volumes=self._looker.current_volumes,
             groups=self._looker.current_groups,
@@ -152,11 +157,11 @@ class LogicalVolumes:
     def _start(self, work: Work, done: Done) -> None:
         self._node.hands.start(work.name, work.steps, done)
 
-    def _is_attached(self, replica: ReplicatedVolumeReplica) -> bool:
+    def _device(self, replica: ReplicatedVolumeReplica) -> Device | None:
+        """The replica's device, as the kernel last showed it."""
         sighting = self._node.memory.kernel.get(replica.spec.replicated_volume_name)
         status = sighting.value if sighting is not None else None
-        states = [device.disk_state for device in status.devices] if status is not None else []
-        return any(state not in ("", DiskState.DISKLESS) for state in states)
+        return status.devices[0] if status is not None and status.devices else None
 
     def _every_volume(self, _: Drive) -> Iterable[Key]:
         return tuple(self._looker.followers.values())

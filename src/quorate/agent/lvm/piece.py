@@ -12,6 +12,7 @@ from quorate.agent.lvm.seen import NEW, ZERO, SeenGroup, SeenGroups, SeenVolume,
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Step
 from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import DrbdSettings
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeSpec, LVMLogicalVolumeStatus, UsedDevice
@@ -30,6 +31,9 @@ class Piece:
     replica: ReplicatedVolumeReplica | None = None
     #: Whether the kernel shows the replica's disk as attached.
     attached: bool = False
+    #: What DRBD makes usable of it, in bytes; None: it is not up.
+    device_size: int | None = None
+    max_peers: int = DrbdSettings().max_peers
     drives: tuple[Drive, ...] = ()
     #: None: nobody has looked, or what was seen holds no more.
     volumes: SeenVolumes | None = None
