@@ -36,9 +36,41 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: PEM files; made in the data directory when they are needed.
     tls_certificate: str = ""
     tls_key: str = ""
+    #: Simulated nodes that `quorate up` starts beside the server, the zones they stand in, and the drives of each.
+    nodes: Annotated[int, Meta(ge=0, le=1000)] = 3
+    zones: Annotated[int, Meta(ge=1, le=26)] = 3
+    drives: Annotated[int, Meta(ge=0, le=64)] = 2
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     #: auto: columns on a terminal, lines of JSON anywhere else.
     log_format: Literal["auto", "text", "json"] = "auto"
+
+    # From here on, only for the agent.
+
+    #: The node that it works on: the name of the core Node object.
+    node_name: str = ""
+    #: The kubeconfig of the API server. Empty: KUBECONFIG, the pod that it runs in, ~/.kube/config.
+    kubeconfig: str = ""
+    #: The directory for its lock. It must be the machine's own, and outlive a container.
+    state_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/quorate"
+    #: What is put before every command, as in a shell: ``nsenter -t 1 -m -u -n -i --`` in a container.
+    host_prefix: str = ""
+    #: Where it finds the node's files. Empty: where the node has them.
+    host_root: str = ""
+    #: Where the node has the .res files of its resources, and where DRBD keeps what it knows of grown disks.
+    drbd_config_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/quorate/drbd.d"
+    drbd_state_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/drbd"
+    #: Where it finds the node's /sys, /dev and /proc. Empty: under host_root.
+    sys: str = ""
+    dev: str = ""
+    proc: str = ""
+    #: Make and keep the core Node object, where there is no kubelet to do so; and the zone that it is put into.
+    register_node: bool = False
+    zone: str = ""
+    #: The address that it is registered with. Empty: what its name stands for.
+    address: str = ""
+    #: Where /healthz, /readyz, /livez and /metrics are served. Not between 7000 and 7999: those are DRBD's.
+    metrics_listen: str = "127.0.0.1"
+    metrics_port: Annotated[int, Meta(ge=0, le=65535)] = 8480
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from quorate.agent.lease import Heartbeat, Identity
-from quorate.agent.lock import AgentLock
+from quorate.agent.lock import AgentLock, look
 from quorate.api import labels, names
 from quorate.api.cluster_config import AgentSettings
 from quorate.api.core import Lease
@@ -322,6 +322,15 @@ def test_a_place_has_one_agent_and_the_refusal_names_it(tmp_path: Path) -> None:
         AgentLock(tmp_path / "state", random=Random(2))
     lock.release()
     AgentLock(tmp_path / "state", random=Random(3)).release()
+
+
+def test_looking_at_a_lock_tells_who_has_it_and_takes_nothing(tmp_path: Path) -> None:
+    assert look(tmp_path) == ("", "")
+    lock = AgentLock(tmp_path, random=Random(1))
+    assert look(tmp_path) == (lock.id, str(os.getpid()))
+    lock.release()
+    assert look(tmp_path) == (lock.id, "")
+    AgentLock(tmp_path, random=Random(1)).release()
 
 
 def test_the_id_of_a_place_outlives_its_agents_and_is_no_other_places(tmp_path: Path) -> None:

@@ -45,20 +45,39 @@ class AgentLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _, process = self._read()
+            _, process = _read(self._file)
             raise AnotherAgent(
                 f"process {process or 'unknown'} is an agent on this machine and holds {path}: stop that one first"
             ) from None
 
     def _sign(self, random: Random) -> str:
-        id_ = self._read()[0] or f"{random.getrandbits(64):016x}"
+        id_ = _read(self._file)[0] or f"{random.getrandbits(64):016x}"
         # On a full disk the lock holds all the same. The id is then new each time, and a Lease must run out.
         with suppress(OSError):
             os.pwrite(self._file, f"{id_}\n{os.getpid()}\n".ljust(64).encode(), 0)
             os.fsync(self._file)
         return id_
 
-    def _read(self) -> tuple[str, str]:
-        """The id and the last holder, as far as they are there."""
-        id_, process, *_ = [*os.pread(self._file, 64, 0).decode(errors="replace").split(), "", ""]
-        return id_, process
+
+def look(directory: Path) -> tuple[str, str]:
+    """The id of a place and the process that has its lock, each "" if there is none. Takes nothing away."""
+    try:
+        file = os.open(directory / FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return "", ""
+    try:
+        id_, process = _read(file)
+        try:
+            # For an instant an agent that starts would be refused, and started again by its supervisor.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return id_, process or "unknown"
+        return id_, ""
+    finally:
+        os.close(file)
+
+
+def _read(file: int) -> tuple[str, str]:
+    """The id and the last holder, as far as they are there."""
+    id_, process, *_ = [*os.pread(file, 64, 0).decode(errors="replace").split(), "", ""]
+    return id_, process

@@ -46,5 +46,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_row(*row)
     console = Console()
     if not console.is_terminal:
-        console.width = max(console.width, console.measure(table).maximum)
+        # Measured without the limit of a terminal that is not there.
+        unlimited = console.options.update(max_width=10_000)
+        console.width = max(console.width, console.measure(table, options=unlimited).maximum)
     console.print(table)

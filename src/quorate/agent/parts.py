@@ -1,0 +1,8 @@
+"""Everything that an agent does, part by part. The order does not matter."""
+
+from __future__ import annotations
+
+from quorate.agent import address, inventory, lvm, operations, replica
+from quorate.agent.process import Part
+
+PARTS: tuple[Part, ...] = (address, inventory, lvm, operations, replica)
