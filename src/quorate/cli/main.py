@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quorate.cli import completion, config, crds, failures, kubeconfig, up, version
+from quorate.cli import agent, completion, config, crds, failures, kubeconfig, up, version
 
 
 @click.group(epilog=failures.EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -12,7 +12,15 @@ def quorate() -> None:
     """The control plane of a bare-metal storage cluster."""
 
 
-for command in (up.up, crds.crds, config.config, kubeconfig.kubeconfig, version.version, completion.completion):
+for command in (
+    up.up,
+    agent.agent,
+    crds.crds,
+    config.config,
+    kubeconfig.kubeconfig,
+    version.version,
+    completion.completion,
+):
     quorate.add_command(command)
 
 
