@@ -1,0 +1,241 @@
+"""The order of a replica's life, and its rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from datetime import timedelta
+
+import pytest
+
+from quorate.agent.replica.decide import Decision
+from quorate.agent.replica.view import KernelView, View
+from quorate.agent.steps import Look, RemoveFile, WriteFile
+from quorate.api.storage.drbd import DrbdStatus, ReplicaType
+from quorate.api.struct import replace
+from tests.agent.replica.builders import (
+    DISKLESS,
+    NOW,
+    actual,
+    commands,
+    config,
+    decided,
+    kernel,
+    link,
+    outcome,
+    outcomes,
+    peer,
+    replica,
+    view,
+    volume,
+)
+
+UP = ["drbdadm up pvc-1", "drbdadm adjust pvc-1"]
+
+
+def test_a_replica_at_rest_needs_nothing_and_reports_nothing_however_much_time_passes() -> None:
+    at_rest = view()
+    for now in (NOW, NOW + timedelta(days=365)):
+        decision = decided(at_rest, now)
+        assert decision.steps == ()
+        assert decision.status == at_rest.replica.status
+        assert decision.again is None
+
+
+def test_nothing_is_done_before_the_config_is_complete_and_stamped() -> None:
+    for lacking in ({"shared_secret": None}, {"node_id": None}, {"peers_initialized": False}, {"disk": None}):
+        incomplete = view(replica(config=config(**lacking)), None, written=None)
+        assert decided(incomplete).steps == ()
+
+
+def test_a_new_replica_comes_to_life_in_order() -> None:
+    new = replica(
+        config=config(), actual=actual(disk="", initial_sync_completed=False, metadata_created=""), status=None
+    )
+    fresh = view(new, None, written=None, volume=volume(tags=()))
+    first = decided(fresh)
+    assert [type(step) for step in first.steps][::2] == [WriteFile, WriteFile]
+    assert commands(first) == [f"drbdadm -c /dev/null --config-to-test {fresh.temporary_file} sh-nop"]
+    in_place = changed(fresh, written=fresh.intended.content if fresh.intended else None, unadjusted=True)
+    assert commands(decided(in_place)) == [
+        "drbdadm create-md --max-peers=7 --force pvc-1",
+        "lvchange --addtag quorate.md vg0/pvc-1-0-abcdef01",
+    ]
+    tagged = changed(in_place, volume=volume())
+    recorded = decided(tagged)
+    assert recorded.steps == ()
+    assert recorded.status.drbd.actual.metadata_created == "pvc-1-0-abcdef01"
+    ready = with_written(tagged, recorded)
+    last = decided(ready)
+    assert commands(last) == UP
+    assert last.steps[-1] == RemoveFile(ready.temporary_file, "adjust", last.steps[0].about)
+
+
+def with_written(view: View, decision: Decision) -> View:
+    return changed(view, replica=replace(view.replica, status=decision.status))
+
+
+def test_the_file_is_named_in_every_call_of_drbdadm() -> None:
+    for case in (
+        view(shown=None),
+        view(shown=kernel("Diskless")),
+        view(replica(config=config(primary=True))),
+        view(replica(config=config(primary=False)), kernel(role="Primary")),
+    ):
+        for step in decided(case).steps:
+            if argv := getattr(step, "argv", ()):
+                assert argv[:3] == ("drbdadm", "-c", case.file) or argv[0] != "drbdadm"
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (None, UP),
+        (kernel("Diskless"), ["drbdadm adjust pvc-1"]),
+        (kernel(links=(link(1),)), ["drbdadm adjust pvc-1"]),
+        (kernel(links=(link(1), link(2), link(3))), ["drbdadm adjust pvc-1"]),
+        (kernel(links=(link(1), link(2, "StandAlone"))), ["drbdadm adjust pvc-1"]),
+        (kernel(links=(link(1), link(2, "Connecting", flow="Off", disk="DUnknown"))), []),
+        (kernel(links=(link(1), link(2, flow="SyncSource", disk="Inconsistent"))), []),
+        (kernel("Failed"), []),
+        (kernel("Attaching"), []),
+    ],
+)
+def test_adjust_runs_only_where_it_repairs_something(shown: DrbdStatus | None, expected: list[str]) -> None:
+    assert commands(decided(view(replica(status=shown), shown))) == expected
+
+
+def test_a_file_that_has_not_been_adjusted_to_is_adjusted_to_also_after_a_restart() -> None:
+    assert commands(decided(view(unadjusted=True))) == ["drbdadm adjust pvc-1"]
+
+
+def test_a_diskless_member_is_not_linked_to_another() -> None:
+    peers = (peer(1), peer(2, ReplicaType.ACCESS))
+    diskless = replica(config=config(peers=peers, **DISKLESS), actual=actual(disk="", metadata_created=""))
+    at_rest = view(diskless, kernel("Diskless", links=(link(1),)))
+    assert decided(at_rest).steps == ()
+
+
+def test_a_member_that_loses_its_disk_is_adjusted() -> None:
+    diskless = replica(config=config(**DISKLESS))
+    assert commands(decided(view(diskless))) == ["drbdadm adjust pvc-1"]
+
+
+def test_an_adjust_that_fails_or_changes_nothing_is_repeated_with_growing_pauses() -> None:
+    broken = view(shown=kernel(links=(link(1), link(2, "StandAlone"))))
+    about = decided(broken).steps[0].about
+    for exit_code in (0, 1):
+        for times, pause in ((1, 1.0), (2, 2.0), (4, 8.0), (40, 60.0)):
+            tried = changed(broken, outcomes=outcomes(outcome("adjust", about, exit_code=exit_code, times=times)))
+            waiting = decided(tried)
+            assert waiting.steps == ()
+            assert waiting.again == pause
+            assert commands(decided(tried, NOW + timedelta(seconds=pause))) == ["drbdadm adjust pvc-1"]
+
+
+def test_another_state_of_affairs_is_tried_at_once() -> None:
+    broken = view(shown=kernel(links=(link(1, "StandAlone"), link(2))))
+    tried = changed(broken, outcomes=outcomes(outcome("adjust", "something else", times=40)))
+    assert commands(decided(tried)) == ["drbdadm adjust pvc-1"]
+
+
+def test_a_clock_that_was_set_back_does_not_make_it_wait_for_longer() -> None:
+    broken = view(shown=kernel(links=(link(1, "StandAlone"), link(2))))
+    about = decided(broken).steps[0].about
+    tried = changed(broken, outcomes=outcomes(outcome("adjust", about, age=-86400.0, times=3)))
+    assert decided(tried).again == 4.0
+
+
+def test_a_resource_of_our_name_with_another_node_id_is_taken_down_first() -> None:
+    assert commands(decided(view(shown=kernel(node_id=3)))) == ["drbdsetup down pvc-1"]
+
+
+class TestDown:
+    def test_the_resource_goes_down_and_its_file_stays(self) -> None:
+        told = view(replica(config=config(down=True)))
+        assert commands(decided(told)) == ["drbdsetup down pvc-1"]
+        done = decided(changed(told, kernel=KernelView(known=True, current=True, status=None)))
+        assert done.steps == ()
+
+    def test_the_revision_is_reported_once_it_is_down_and_not_before(self) -> None:
+        told = view(replica(config=config(down=True, datamesh_revision=6)))
+        assert decided(told).status.datamesh_revision == 5
+        gone = changed(told, kernel=KernelView(known=True, current=True, status=None))
+        assert decided(gone).status.datamesh_revision == 6
+
+
+class TestForget:
+    asked = config(peers=(peer(2),), forget=(1,), datamesh_revision=6)
+
+    def test_who_has_left_is_forgotten_after_the_adjustment(self) -> None:
+        before = view(replica(config=self.asked), kernel(links=(link(1), link(2))), unadjusted=True)
+        assert commands(decided(before)) == ["drbdadm adjust pvc-1"]
+        after = view(replica(config=self.asked), kernel(links=(link(2),)))
+        assert commands(decided(after)) == ["drbdsetup forget-peer pvc-1 1"]
+
+    def test_the_revision_is_shown_only_once_all_are_forgotten(self) -> None:
+        left = view(replica(config=self.asked), kernel(links=(link(2),)))
+        assert decided(left).status.datamesh_revision == 5
+        done = decided(changed(left, outcomes=outcomes(outcome("forget 1", exit_code=0))))
+        assert done.status.datamesh_revision == 6
+        assert done.status.drbd.actual.forgotten == (1,)
+
+    def test_what_is_recorded_is_not_done_again(self) -> None:
+        done = view(replica(config=self.asked, actual=actual(forgotten=(1,))), kernel(links=(link(2),)))
+        assert decided(done).steps == ()
+
+    def test_an_id_that_is_a_member_again_is_not_forgotten_and_its_old_outcome_counts_for_nothing(self) -> None:
+        again = view(replica(config=config(), actual=actual(forgotten=(1,))))
+        stale = changed(again, outcomes=outcomes(outcome("forget 1", exit_code=0)))
+        decision = decided(stale)
+        assert decision.drop == ("forget 1",)
+        assert decision.status.drbd.actual.forgotten == ()
+
+    def test_a_member_without_a_disk_has_nothing_to_forget(self) -> None:
+        diskless = config(peers=(peer(2),), forget=(1,), **DISKLESS)
+        obj = replica(config=diskless, actual=actual(disk="", metadata_created=""))
+        decision = decided(view(obj, kernel("Diskless", links=(link(2),))))
+        assert decision.steps == ()
+        assert decision.status.drbd.actual.forgotten == (1,)
+
+
+class TestLooking:
+    def test_what_nobody_has_seen_is_looked_at_with_everything_else_at_once(self) -> None:
+        decision = decided(view(kernel=KernelView(look_at_all=True)))
+        assert decision.steps == (Look("kernel"),)
+        assert decision.work == "look/kernel"
+
+    def test_what_has_changed_is_looked_at_alone(self) -> None:
+        decision = decided(view(kernel=KernelView(known=True, status=kernel())))
+        assert decision.steps == (Look("kernel", "pvc-1"),)
+
+    def test_nothing_is_reported_from_what_holds_no_more(self) -> None:
+        stale = view(kernel=KernelView(known=True, status=kernel("Inconsistent")))
+        assert decided(stale).status == stale.replica.status
+
+    def test_a_kernel_that_cannot_be_looked_at_is_an_error_and_looked_at_again_with_patience(self) -> None:
+        blind = view(kernel=KernelView(known=True, status=kernel(), error="drbdsetup: not what it prints"))
+        tried = changed(blind, outcomes=outcomes(outcome("look at the kernel", times=3)))
+        decision = decided(tried)
+        assert decision.steps == ()
+        assert decision.again == 4.0
+        shown = decision.status.drbd.errors.last_status_error
+        assert shown is not None
+        assert "not what it prints" in shown.output
+        assert commands(decided(tried, NOW + timedelta(seconds=5))) == []
+        assert decided(tried, NOW + timedelta(seconds=5)).steps == (Look("kernel", "pvc-1"),)
+
+    def test_work_under_way_is_waited_for(self) -> None:
+        assert decided(view(shown=None, busy=True)).steps == ()
+        assert decided(view(kernel=KernelView(known=True), busy=True)).steps == ()
+
+    def test_while_a_command_hangs_the_kernel_is_still_looked_at(self) -> None:
+        hanging = view(kernel=KernelView(known=True), busy=True, hung=True)
+        assert decided(hanging).steps == (Look("kernel", "pvc-1"),)
+
+
+def test_of_two_replicas_of_a_volume_on_one_node_the_younger_only_says_so() -> None:
+    decision = decided(view(shown=None, elder="pvc-1-4"))
+    assert decision.steps == ()
+    error = decision.status.drbd.errors.last_config_error
+    assert error is not None
+    assert "pvc-1-4" in error.output

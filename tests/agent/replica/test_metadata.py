@@ -1,0 +1,279 @@
+"""DRBD's metadata: made once, looked for, and never made again."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from itertools import product
+from typing import Any
+
+import pytest
+
+from quorate.agent.memory import Outcome
+from quorate.agent.replica.decide import Decision
+from quorate.agent.replica.view import View
+from quorate.agent.steps import Run
+from quorate.api.meta import Bytes
+from quorate.api.quantity import Quantity
+from quorate.api.storage.drbd import DrbdStatus
+from quorate.api.storage.llv import LogicalVolumePhase
+from tests.agent.replica.builders import (
+    LLV,
+    LV_SIZE,
+    MIB,
+    NOW,
+    actual,
+    commands,
+    config,
+    decided,
+    errors,
+    kernel,
+    link,
+    logical_volume,
+    outcome,
+    outcomes,
+    replica,
+    usable_size,
+    view,
+    volume,
+)
+
+NONE_FOUND = "No valid meta data found"
+GROWN = Bytes(48 * MIB)
+ATTACH = ["drbdadm up pvc-1", "drbdadm adjust pvc-1"]
+NEVER_CREATED = actual(disk="", metadata_created="", initial_sync_completed=False)
+
+
+def creates(decision: Decision) -> bool:
+    return any("create-md" in each for each in commands(decision))
+
+
+def test_a_new_disk_gets_metadata_and_then_the_tag() -> None:
+    new = view(replica(actual=NEVER_CREATED, status=None), None, volume=volume(tags=()))
+    assert commands(decided(new)) == [
+        "drbdadm create-md --max-peers=7 --force pvc-1",
+        f"lvchange --addtag quorate.md vg0/{LLV}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "not_yet",
+    [
+        {"logical_volume": None},
+        {"logical_volume": logical_volume(phase=LogicalVolumePhase.PENDING)},
+        {"logical_volume": logical_volume(phase=LogicalVolumePhase.RESIZING)},
+        {"logical_volume": logical_volume(phase=LogicalVolumePhase.FAILED)},
+        {"volume": volume(tags=("quorate.new",))},
+        {"volume": None},
+    ],
+)
+def test_a_disk_that_is_not_ready_gets_none(not_yet: dict[str, Any]) -> None:
+    new = view(replica(actual=NEVER_CREATED, status=None), None, **{"volume": volume(tags=()), **not_yet})
+    assert decided(new).steps == ()
+
+
+def test_the_tag_comes_before_the_field_and_both_before_the_first_up() -> None:
+    tagged = view(replica(actual=NEVER_CREATED, status=None), None)
+    recording = decided(tagged)
+    assert recording.steps == ()
+    assert recording.status.drbd.actual.metadata_created == LLV
+    recorded_only = view(replica(status=None), None, volume=volume(tags=()))
+    assert commands(decided(recorded_only)) == [f"lvchange --addtag quorate.md vg0/{LLV}"]
+
+
+def test_a_disk_that_replaces_another_has_not_been_seen_up_to_date() -> None:
+    moved = view(replica(actual=actual(disk="", metadata_created="pvc-1-0-older"), status=None), None)
+    assert decided(moved).status.drbd.actual.initial_sync_completed is False
+
+
+def test_the_field_is_cleared_when_its_logical_volume_is_gone() -> None:
+    gone = view(replica(actual=actual(metadata_created="pvc-1-0-older")), metadata_owner_exists=False)
+    assert decided(gone).status.drbd.actual.metadata_created == ""
+
+
+def test_nothing_ever_makes_metadata_where_the_field_or_the_tag_says_that_there_are_some() -> None:
+    """Every combination of what can be known, seen and remembered."""
+    shown = [
+        None,
+        kernel("Diskless"),
+        kernel("Diskless", links=()),
+        kernel(),
+        kernel("Inconsistent"),
+        kernel("Failed", role="Primary", quorum=False),
+    ]
+    remembered = [
+        (),
+        (outcome("adjust", f"x @{LV_SIZE}", output=NONE_FOUND),),
+        (
+            outcome("adjust", f"x @{LV_SIZE}", output=NONE_FOUND),
+            outcome("probe", f"missing {LV_SIZE}", output=NONE_FOUND),
+        ),
+        (outcome("metadata", f"create {LLV}", output="open failed"),),
+        (outcome("probe", "", exit_code=20, output="No such file or directory"),),
+    ]
+    protections = [
+        (LLV, ("quorate.md",)),
+        (LLV, ()),
+        ("", ("quorate.md",)),
+        ("another", ("quorate.md", "quorate.zero")),
+    ]
+    cases = 0
+    for status, history, (field, tags), size, backing, llv, exists, unadjusted in product(
+        shown,
+        remembered,
+        protections,
+        (LV_SIZE, GROWN),
+        (None, LV_SIZE, GROWN),
+        (None, logical_volume(), logical_volume(GROWN, phase=LogicalVolumePhase.RESIZING)),
+        (False, True),
+        (False, True),
+    ):
+        size_ahead = None if backing is None else Quantity.of_bytes(backing)
+        obj = replica(actual=actual(metadata_created=field, backing_size=size_ahead), status=None)
+        case = view(
+            obj,
+            status,
+            outcomes=outcomes(*history),
+            volume=volume(size, tags),
+            logical_volume=llv,
+            metadata_owner_exists=exists,
+            unadjusted=unadjusted,
+        )
+        assert not creates(decided(case)), case
+        cases += 1
+    assert cases == 6 * 5 * 4 * 2 * 3 * 3 * 2 * 2
+
+
+def test_metadata_are_not_made_while_the_kernel_has_the_disk() -> None:
+    attached = view(replica(actual=NEVER_CREATED), volume=volume(tags=()))
+    assert not creates(decided(attached))
+
+
+class TestMissing:
+    """``up`` did not find them although they were made."""
+
+    def missing(
+        self,
+        *given: Outcome,
+        size: int = GROWN,
+        backing: int | None = LV_SIZE,
+        status: DrbdStatus | None = None,
+        reported: int | None = None,
+    ) -> View:
+        told = kernel(size=usable_size(LV_SIZE) // 1024 if reported is None else reported)
+        ahead = None if backing is None else Quantity.of_bytes(backing)
+        obj = replica(actual=actual(backing_size=ahead), status=told)
+        lost = view(obj, status, volume=volume(size))
+        failed = outcome("adjust", decided(lost).steps[0].about, output=NONE_FOUND, age=10)
+        return changed(lost, outcomes=outcomes(failed, *given))
+
+    def probed(self, output: str = NONE_FOUND, exit_code: int = 1, size: int = GROWN) -> Outcome:
+        return outcome("probe", f"missing {size}", exit_code=exit_code, output=output)
+
+    def test_first_up_is_tried_because_it_may_find_them_by_itself(self) -> None:
+        grown = view(
+            replica(actual=actual(backing_size=Quantity.of_bytes(LV_SIZE)), status=None), None, volume=volume(GROWN)
+        )
+        assert commands(decided(grown)) == ATTACH
+
+    def test_then_they_are_looked_for_at_the_end_of_the_disk(self) -> None:
+        assert commands(decided(self.missing())) == ["drbdadm dump-md pvc-1"]
+
+    def test_then_the_disk_is_cut_back_to_exactly_the_size_written_ahead_and_attached_at_once(self) -> None:
+        lost = self.missing(self.probed())
+        assert commands(decided(lost)) == [f"lvreduce -f -L {LV_SIZE}b vg0/{LLV}", *ATTACH]
+        up = self.missing(self.probed(), status=kernel("Diskless"))
+        assert commands(decided(up)) == [f"lvreduce -f -L {LV_SIZE}b vg0/{LLV}", "drbdadm adjust pvc-1"]
+
+    def test_a_disk_of_the_size_it_always_had_is_never_cut(self) -> None:
+        for backing in (None, LV_SIZE, GROWN, 64 * MIB):
+            lost = self.missing(self.probed(size=LV_SIZE), backing=backing, size=LV_SIZE)
+            decision = decided(lost)
+            assert not any("lvreduce" in each for each in commands(decision))
+            shown = errors(decision).last_metadata_error
+            assert shown is not None
+            assert shown.reason == "MetadataMissing"
+
+    def test_a_disk_whose_former_size_nobody_wrote_is_never_cut(self) -> None:
+        decision = decided(
+            self.missing(
+                self.probed(),
+                backing=None,
+            )
+        )
+        assert not any("lvreduce" in each for each in commands(decision))
+        assert errors(decision).last_metadata_error is not None
+
+    def test_a_disk_of_which_drbd_has_used_more_is_never_cut(self) -> None:
+        used = self.missing(self.probed(), reported=usable_size(GROWN) // 1024)
+        decision = decided(used)
+        assert not any("lvreduce" in each for each in commands(decision))
+        assert errors(decision).last_metadata_error is not None
+
+    @pytest.mark.parametrize(
+        ("exit_code", "output"),
+        [
+            (1, 'Found meta data is "unclean", please apply-al first'),
+            (0, "# DRBD meta data dump\nmax-peers 7;\n"),
+            (20, "open(/dev/vg0/x) failed: No such file or directory"),
+            (1, "Segmentation fault"),
+            (1, ""),
+            (139, NONE_FOUND),
+        ],
+    )
+    def test_a_disk_on_which_dump_md_says_anything_but_none_is_never_cut(self, exit_code: int, output: str) -> None:
+        decision = decided(
+            self.missing(
+                self.probed(output, exit_code),
+            )
+        )
+        assert not any("lvreduce" in each for each in commands(decision))
+
+    def test_a_probe_from_before_the_last_attempt_counts_for_nothing(self) -> None:
+        old = outcome("probe", f"missing {GROWN}", output=NONE_FOUND, age=100)
+        assert commands(decided(self.missing(old))) == ["drbdadm dump-md pvc-1"]
+
+    def test_the_error_says_that_the_disk_is_untouched_and_goes_when_it_is_attached(self) -> None:
+        lost = self.missing(backing=None)
+        shown = errors(decided(lost)).last_metadata_error
+        assert shown is not None
+        assert "Nothing was changed on it" in shown.output
+        found = view(replica(errors=errors(decided(lost))))
+        assert errors(decided(found)).last_metadata_error is None
+
+
+def test_unclean_metadata_are_simply_attached() -> None:
+    unclean = view(
+        replica(status=None), None, outcomes=outcomes(outcome("probe", "x", output='Found meta data is "unclean"'))
+    )
+    assert commands(decided(unclean)) == ATTACH
+
+
+def test_nothing_is_attached_while_the_new_extents_are_being_zeroed() -> None:
+    zeroing = view(
+        replica(status=None),
+        None,
+        volume=volume(GROWN),
+        logical_volume=logical_volume(GROWN, phase=LogicalVolumePhase.RESIZING),
+    )
+    assert decided(zeroing).steps == ()
+    not_grown_yet = changed(zeroing, volume=volume())
+    assert commands(decided(not_grown_yet)) == ATTACH
+
+
+def test_a_member_that_gets_a_disk_while_it_serves_gets_metadata_first() -> None:
+    serving = view(
+        replica(actual=NEVER_CREATED),
+        kernel("Diskless", role="Primary", links=(link(1), link(2))),
+        volume=volume(tags=()),
+    )
+    assert creates(decided(serving))
+
+
+def test_no_command_carries_the_secret() -> None:
+    for case in (view(shown=None), view(replica(actual=NEVER_CREATED), None, volume=volume(tags=()))):
+        for step in decided(case, NOW).steps:
+            assert "correct horse" not in repr(step)
+            if isinstance(step, Run):
+                assert not any("correct horse" in word for word in step.argv)
+    assert "correct horse" not in repr(view())
+    assert config().shared_secret is not None

@@ -1,0 +1,122 @@
+"""Primary and Secondary."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quorate.api.storage.drbd import Connection, DrbdStatus
+from tests.agent.replica.builders import (
+    DISKLESS,
+    NOW,
+    actual,
+    commands,
+    config,
+    decided,
+    errors,
+    kernel,
+    link,
+    outcome,
+    outcomes,
+    replica,
+    view,
+)
+
+PRIMARY, SECONDARY = "drbdadm primary pvc-1", "drbdadm secondary pvc-1"
+CONNECTING = link(2, "Connecting", flow="Off", disk="DUnknown")
+HELD_OPEN = (
+    "pvc-1: State change failed: (-12) Device is held open by someone\n"
+    "additional info from kernel:\ndrbd1000 opened by qemu (pid 480) at 2030-01-01"
+)
+
+
+@pytest.mark.parametrize(
+    ("intended", "role", "expected"),
+    [
+        (True, "Secondary", [PRIMARY]),
+        (True, "Primary", []),
+        (False, "Primary", [SECONDARY]),
+        (False, "Secondary", []),
+    ],
+)
+def test_the_role_is_changed_when_it_differs_and_only_then(intended: bool, role: str, expected: list[str]) -> None:
+    assert commands(decided(view(replica(config=config(primary=intended)), kernel(role=role)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("shown", "given", "expected"),
+    [
+        (kernel(), {}, [PRIMARY]),
+        (kernel(quorum=False), {}, []),
+        (kernel("Outdated"), {}, [PRIMARY]),  # through a peer that is up to date; the kernel decides
+        (kernel("Inconsistent"), {"initial_sync_completed": False}, []),
+        (kernel(links=(link(1), CONNECTING)), {}, [PRIMARY]),
+    ],
+)
+def test_a_promotion_needs_data_that_was_once_good_and_quorum_now(
+    shown: DrbdStatus, given: dict[str, Any], expected: list[str]
+) -> None:
+    asked = replica(config=config(primary=True), actual=actual(**given))
+    assert commands(decided(view(asked, shown))) == expected
+
+
+def test_a_promotion_is_never_forced() -> None:
+    for state in ("Inconsistent", "Outdated", "Consistent", "UpToDate", "Diskless"):
+        for quorum in (True, False):
+            asked = view(replica(config=config(primary=True)), kernel(state, quorum=quorum))
+            assert not any("--force" in each for each in commands(decided(asked)))
+
+
+@pytest.mark.parametrize(
+    "links",
+    [(link(1), CONNECTING), (link(1), link(2, flow="SyncSource", disk="Inconsistent"))],
+)
+def test_the_second_of_two_primaries_needs_every_link_and_no_resync(links: tuple[Connection, ...]) -> None:
+    asked = replica(config=config(primary=True, yields=True, allow_two_primaries=True))
+    assert commands(decided(view(asked, kernel(links=links)))) == []
+    assert commands(decided(view(asked, kernel()))) == [PRIMARY]
+
+
+def test_a_member_without_a_disk_may_be_promoted() -> None:
+    asked = replica(config=config(primary=True, **DISKLESS), actual=actual(disk="", metadata_created=""))
+    assert commands(decided(view(asked, kernel("Diskless")))) == [PRIMARY]
+
+
+def test_a_role_comes_after_the_adjustment() -> None:
+    changed_file = view(replica(config=config(primary=True)), unadjusted=True)
+    assert commands(decided(changed_file)) == ["drbdadm adjust pvc-1"]
+
+
+def test_a_demotion_is_allowed_also_while_the_adjustment_fails() -> None:
+    asked = view(replica(config=config()), kernel(role="Primary"), unadjusted=True)
+    first = decided(asked)
+    refused = outcome("adjust", first.steps[0].about, output="Failure: (164) two primaries in use")
+    assert commands(decided(changed(asked, outcomes=outcomes(refused)))) == [SECONDARY]
+    promotion = changed(asked, replica=replica(config=config(primary=True)), outcomes=outcomes(refused))
+    promotion = changed(promotion, kernel=view().kernel)
+    assert commands(decided(promotion)) == []
+
+
+def test_a_device_that_is_held_open_names_the_holder_and_is_tried_again() -> None:
+    held = outcome("role", "secondary", exit_code=11, output=HELD_OPEN, times=9)
+    asked = view(replica(), kernel(role="Primary"), outcomes=outcomes(held))
+    decision = decided(asked)
+    shown = errors(decision).last_promotion_error
+    assert shown is not None
+    assert shown.reason == "HeldOpen"
+    assert "qemu (pid 480)" in shown.output
+    assert shown.exit_code == 11
+    assert decision.again == 10.0
+    assert commands(decided(asked, NOW + timedelta(seconds=10))) == [SECONDARY]
+
+
+def test_the_error_is_cleared_when_the_role_is_right_whoever_made_it_so() -> None:
+    failed = outcome("role", "primary", exit_code=17, output="State change failed: (-2) Need access to UpToDate data")
+    asked = view(replica(config=config(primary=True)), outcomes=outcomes(failed))
+    shown = errors(decided(asked))
+    assert shown.last_promotion_error is not None
+    done = view(replica(config=config(primary=True), errors=shown), kernel(role="Primary"), outcomes=outcomes(failed))
+    assert errors(decided(done)).last_promotion_error is None
