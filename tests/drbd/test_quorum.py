@@ -120,11 +120,30 @@ def test_those_that_left_are_feared_again_when_the_absent_could_be_a_quorum() ->
     just_lost = replace(diskful(2), connected=False, disk_state=DiskState.UNKNOWN)
     assert verdict(member(gone, diskful(2))).voters == 2
     assert verdict(member(gone, just_lost)).voters == 3
+    assert verdict(member(gone, replace(just_lost, departed=True))).voters == 3
 
 
 def test_a_member_that_lost_its_disk_is_not_counted_as_being_without_one_on_purpose() -> None:
-    lost_disk = MemberView(0, True, DiskState.DISKLESS, Setting.MAJORITY, 1, (), had_quorum=True)
-    assert not verdict(lost_disk).quorate
+    sceptical = replace(diskful(1), quorate=False)
+    lost_disk = MemberView(0, True, DiskState.DISKLESS, Setting.MAJORITY, 1, (sceptical,), had_quorum=True)
+    said = verdict(lost_disk)
+    assert (said.quorate, said.voters, said.present) == (False, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("peer", "quorate"),
+    [
+        (diskful(1), True),
+        (replace(diskful(1), quorate=False), False),
+        (replace(diskful(1), connected=False), False),
+        (diskful(1, disk_state=DiskState.CONSISTENT), False),
+        (diskful(1, hidden=True), False),
+    ],
+)
+def test_without_a_disk_quorum_comes_from_a_connected_up_to_date_peer_that_has_it(
+    peer: PeerView, quorate: bool
+) -> None:
+    assert verdict(without_disk(peer)).quorate is quorate
 
 
 # Properties: D diskful members, an optional shown tie-breaker, everybody up to date and quorate; then a partition.

@@ -9,7 +9,8 @@ members and a tie-breaker, timing decides (``facts/drbd9.md``).
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -57,6 +58,7 @@ class Prediction:
     recorded: bool
     predicted: Verdict
     left_to_chance: bool
+    view: MemberView
 
 
 def says(moment: Moment) -> object:
@@ -123,7 +125,7 @@ def predictions(name: str) -> Iterator[Prediction]:
             if predicted.quorate and moment.had_quorum:
                 predicted = verdict(view)
             chance = left_to_chance(member.applied, view)
-            yield Prediction(name, node, label, status.devices[0].quorum, predicted, chance)
+            yield Prediction(name, node, label, status.devices[0].quorum, predicted, chance, view)
 
 
 def spread_the_word(statuses: dict[str, DrbdStatus], members: dict[str, Member]) -> None:
@@ -205,6 +207,31 @@ def test_chance_is_rare_and_only_ever_keeps_quorum_that_a_second_look_would_take
     wrong = [prediction for prediction in made if prediction.predicted.quorate != prediction.recorded]
     assert len(wrong) <= 6
     assert all(prediction.left_to_chance and prediction.recorded for prediction in wrong)
+
+
+def refusals() -> Iterator[tuple[Prediction, tuple[int, int, int]]]:
+    """Promotions that the kernel refused, with its own count, and what was predicted of that member just before."""
+    for name in recordings.NAMES:
+        made = list(predictions(name))
+        taken: Counter[str] = Counter()
+        for step in recordings.steps(name):
+            if step["kind"] == "status" and step["status"]:
+                taken[step["node"]] += 1
+            counted = re.search(r"(\d+) of (\d+) nodes visible, need (\d+) for quorum", step.get("output", ""))
+            # Forcing it declares the absent outdated first, and so counts others.
+            if counted and step["command"] == "drbdadm primary pvc-1":
+                of_node = [prediction for prediction in made if prediction.node == step["node"]]
+                present, voters, needed = map(int, counted.groups())
+                yield of_node[taken[step["node"]] - 1], (present, voters, needed)
+
+
+def test_where_the_kernel_shows_its_count_ours_is_the_same() -> None:
+    found = list(refusals())
+    assert len(found) >= 5
+    for prediction, counted in found:
+        # It has lost quorum by now, and so fears again whoever left.
+        said = verdict(replace(prediction.view, had_quorum=False))
+        assert (said.present, said.voters, said.needed) == counted, prediction
 
 
 def test_the_recordings_have_numbers_majorities_and_no_quorum_at_all() -> None:
