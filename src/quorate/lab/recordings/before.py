@@ -1,0 +1,87 @@
+"""What a recording does not say but shows: what lay on the disks before it began, and files that went without a step.
+
+The recorded machines had been used: ``lvcreate`` wipes a DRBD signature, or ``dump-md`` finds metadata where nobody has
+created any. So there was a volume of the same size on the same extents, with metadata; the lab makes one and removes
+it, by the same commands. And when drbdadm says "no resources defined!" the files are gone, though no step removed
+them: the recorder's own cleaning up is not among the steps.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quorate.lab.host import Host
+from quorate.lab.recordings.recording import Command, Recording
+
+_CREATE = re.compile(r"\blvcreate\b.*?-L\s*(?P<size>\S+)\s+(?P<group>\S+)")
+_NODE_ID = re.compile(r"^node-id (\d+);", re.MULTILINE)
+_NOTHING_CONFIGURED = "no resources defined!"
+_MINOR = 999
+
+_CONFIGURATION = """resource "previous" {{
+  on {host} {{
+    node-id {node_id};
+    address ipv4 {address}:7999;
+    volume 0 {{ device minor {minor}; disk /dev/{group}/previous; meta-disk internal; }}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A volume that was there before, and had been in use by DRBD."""
+
+    size: str
+    group: str
+    node_id: int
+
+
+def tenants(recording: Recording) -> dict[str, Tenant]:
+    """The previous tenants that the recording shows, by node."""
+    found: dict[str, Tenant] = {}
+    created: dict[str, re.Match[str]] = {}
+    done: set[str] = set()
+    for step in recording.steps:
+        if not isinstance(step, Command) or step.node in done:
+            continue
+        if step.node not in created:
+            if match := _CREATE.search(step.command):
+                created[step.node] = match
+                if "Wiping drbd signature" in step.output:
+                    found[step.node] = Tenant(match["size"], match["group"], 0)
+                    done.add(step.node)
+        elif "dump-md" in step.command and "No valid meta data found" not in step.output:
+            node_id = _NODE_ID.search(step.output)
+            match = created[step.node]
+            found[step.node] = Tenant(match["size"], match["group"], int(node_id[1]) if node_id else 0)
+            done.add(step.node)
+        elif "create-md" in step.command or "dump-md" in step.command:
+            done.add(step.node)
+    return found
+
+
+def settle(host: Host, tenant: Tenant) -> None:
+    """Let a tenant have been there."""
+    path = "/etc/drbd.d/previous.res"
+    host.files[path] = _CONFIGURATION.format(
+        host=host.name, node_id=tenant.node_id, address=host.addresses[0], minor=_MINOR, group=tenant.group
+    ).encode()
+    for words in (
+        ["lvcreate", "-y", "-W", "n", "-n", "previous", "-L", tenant.size, tenant.group],
+        ["drbdadm", "create-md", "--max-peers=7", "--force", "previous"],
+        ["drbdadm", "up", "previous"],
+        ["drbdadm", "down", "previous"],
+        ["lvremove", "-y", f"{tenant.group}/previous"],
+    ):
+        host.execute(words)
+    for name in [name for name in host.files if "previous" in name or name.endswith(f"-{_MINOR}.lkbd")]:
+        del host.files[name]
+
+
+def clean_up(host: Host, step: Command) -> None:
+    """Remove the configuration where the recording shows that it is gone, and nothing is configured any more."""
+    if _NOTHING_CONFIGURED in step.output and not host.kernel.resources():
+        for name in [name for name in host.files if name.startswith("/etc/drbd.d/") and name.endswith(".res")]:
+            del host.files[name]

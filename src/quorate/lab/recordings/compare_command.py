@@ -1,0 +1,60 @@
+"""Where a recorded command's outcome and the model's differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from quorate.lab.recordings.compare_status import Difference
+from quorate.lab.recordings.recording import Command
+from quorate.lab.tools.process import Result
+
+_ERROR_NUMBER = re.compile(r"(?:Failure|failed): \((-?\d+)\)")
+_VOLATILE = (
+    (re.compile(r"pid \d+"), "pid N"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?"), "TIME"),
+    (re.compile(r"\b[A-Z][a-z]{2} +\d+ \d\d:\d\d"), "DATE"),
+    (re.compile(r"\b(?:0x)?[0-9A-F]{16}\b"), "UUID"),
+    (re.compile(r"\b(read|written|al-writes|bm-writes|received|sent):\d+"), r"\1:N"),
+)
+_DUMP_FIELDS = re.compile(
+    r"^(version|max-peers|# md_size_sect|# md_offset|# al_offset|# bm_offset|node-id|la-size-sect|This_is_an_unclean)"
+    r"(.*)$",
+    re.MULTILINE,
+)
+_TIE_BREAKER = "tiebreaker logic to keep"
+
+
+def differences(step: Command, result: Result, log_since_cut: str) -> list[Difference]:
+    """Nothing if the command did what was recorded."""
+    return list(_differences(step, result, log_since_cut))
+
+
+def _differences(step: Command, result: Result, log_since_cut: str) -> Iterator[Difference]:
+    if result.exit_code != step.exit:
+        yield Difference("exit code", step.exit, f"{result.exit_code}: {result.output.strip()[:300]}")
+    expected, seen = step.output, result.output
+    if _ERROR_NUMBER.findall(expected) != _ERROR_NUMBER.findall(seen):
+        yield Difference("error numbers", _ERROR_NUMBER.findall(expected), _ERROR_NUMBER.findall(seen))
+    if "dmesg" in step.command:
+        said, says = _TIE_BREAKER in expected, _TIE_BREAKER in log_since_cut
+        if said != says and (said or not expected):  # a long log was cut off at its beginning by the recorder's tail
+            yield Difference("tie-breaker in the kernel log", said, says)
+    elif meaning(step.command, expected) != meaning(step.command, seen):
+        yield Difference("output", meaning(step.command, expected), meaning(step.command, seen))
+
+
+def meaning(command: str, output: str) -> object:
+    """What a command said, without what no two runs have in common."""
+    if "dump-md" in command and "DRBD meta data dump" in output:
+        return dict(_DUMP_FIELDS.findall(output))
+    if "--json" in command:
+        try:
+            return json.loads(output)
+        except ValueError:
+            pass
+    text = "\n".join(line.rstrip() for line in output.strip().splitlines())
+    for pattern, replacement in _VOLATILE:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,0 +1,204 @@
+"""One recording, step by step, on a fresh lab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quorate.lab.drives import Drive
+from quorate.lab.host import Host, HostDown
+from quorate.lab.kernel import World
+from quorate.lab.recordings import before, clock, compare_command, compare_events, compare_status
+from quorate.lab.recordings.compare_status import Difference
+from quorate.lab.recordings.recording import AnyStep, Command, Events, File, Network, Power, Recording, Status
+from quorate.lab.recordings.timing import Timing
+from quorate.lab.recordings.window import REACH, History
+from quorate.lab.tools.process import Result
+
+_NODES = ("n1", "n2", "n3", "n4")
+_DRIVE = 1 << 30
+_SLOW_COMMAND = 10.0
+_STREAM_LOST = "cat: can't open"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One step, and in what it was not as recorded."""
+
+    index: int
+    step: AnyStep
+    differences: tuple[Difference, ...]
+
+    @property
+    def matched(self) -> bool:
+        return not self.differences
+
+
+@dataclass
+class _Look:
+    """A status that the model has not shown yet, and may still."""
+
+    index: int
+    step: Status
+    until: float
+    differences: list[Difference]
+
+
+class Replay:
+    """The lab, and how far the recording has been played on it."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._slots = clock.slots(recording)
+        self._timing = Timing(recording, self._slots)
+        self._world = World()
+        self._hosts: dict[str, Host] = {}
+        self._streams: dict[str, list[str]] = {}
+        self._history = History()
+        self._open: list[_Look] = []
+        self._outcomes: dict[int, Outcome] = {}
+        self._last_cut = 0.0
+        self._began = 0.0
+        for name in sorted({*_NODES, *recording.nodes()}):
+            self._hosts[name] = _host(self._world, name)
+        for name, tenant in before.tenants(recording).items():
+            before.settle(self._hosts[name], tenant)
+        for host in self._hosts.values():
+            self._listen(host)
+        self._world.advance(self._world.now + 1.0)
+        self._began = self._world.now
+
+    def run(self) -> list[Outcome]:
+        """Apply and compare every step."""
+        for index, step in enumerate(self._recording.steps):
+            self._advance(self._began + self._slots[index].start)
+            if not isinstance(step, Status | Events):
+                self._close_looks()
+                self._history.forget()
+            self._take(index, step)
+        self._advance(self._world.now + REACH)
+        self._close_looks()
+        return [self._outcomes[index] for index in range(len(self._recording.steps))]
+
+    def _take(self, index: int, step: AnyStep) -> None:
+        match step:
+            case File():
+                self._hosts[step.node].files[step.path] = step.text.encode()
+                self._settle(index, step, [])
+            case Network():
+                self._timing.tell(self._world, index)
+                self._world.set_cut(step.cut)
+                self._last_cut = self._world.now
+                self._settle(index, step, [])
+            case Power():
+                host = self._hosts[step.node]
+                if step.on != host.powered:
+                    (host.power_on if step.on else host.power_off)()
+                self._settle(index, step, [])
+            case Command():
+                self._command(index, step)
+            case Status():
+                self._look(index, step)
+            case Events():
+                self._settle(index, step, self._events(step))
+
+    def _settle(self, index: int, step: AnyStep, differences: list[Difference]) -> None:
+        self._outcomes[index] = Outcome(index, step, tuple(differences))
+
+    # --- time ---
+
+    def _advance(self, to: float) -> None:
+        """Let time pass, and look after everything that happens."""
+        while (upcoming := self._world.next_event_at()) is not None and upcoming <= to:
+            self._world.advance(upcoming)
+            self._glance()
+        self._world.advance(max(to, self._world.now))
+
+    def _glance(self) -> None:
+        statuses = {name: host.kernel.status() for name, host in self._hosts.items() if host.powered}
+        self._history.add(self._world.now, dict(statuses))
+        for look in list(self._open):
+            if self._world.now > look.until:
+                self._close(look)
+            elif look.step.node in statuses and not compare_status.differences(
+                look.step.status, statuses[look.step.node]
+            ):
+                look.differences = []
+                self._close(look)
+
+    def _close(self, look: _Look) -> None:
+        self._open.remove(look)
+        self._settle(look.index, look.step, look.differences)
+
+    def _close_looks(self) -> None:
+        for look in list(self._open):
+            self._close(look)
+
+    # --- steps ---
+
+    def _command(self, index: int, step: Command) -> None:
+        host = self._hosts[step.node]
+        before.clean_up(host, step)
+        try:
+            running = host.start(["sh", "-c", step.command])
+        except HostDown as error:
+            self._settle(index, step, [Difference("command", "a node with power", str(error))])
+            return
+        self._advance(self._began + self._slots[index].end)
+        limit = self._world.now + _SLOW_COMMAND
+        while running.result is None and (upcoming := self._world.next_event_at()) is not None and upcoming <= limit:
+            self._advance(upcoming)
+        self._history.forget()
+        if running.result is None:
+            self._settle(index, step, [Difference("command", "to end", "it still runs")])
+            return
+        self._settle(index, step, compare_command.differences(step, running.result, self._log_since_cut(host)))
+
+    def _log_since_cut(self, host: Host) -> str:
+        return "\n".join(line for moment, line in self._world.log(host.name) if moment >= self._last_cut)
+
+    def _look(self, index: int, step: Status) -> None:
+        host = self._hosts[step.node]
+        seen = host.kernel.status() if host.powered else []
+        differences = compare_status.differences(step.status, seen)
+        if not differences or self._history.shows(step.node, step.status):
+            self._settle(index, step, [])
+        else:
+            self._open.append(_Look(index, step, self._world.now + REACH, differences))
+
+    # --- events ---
+
+    def _listen(self, host: Host) -> None:
+        """Have the node's event stream, as the recorder had it: into a file that a power loss takes."""
+        said = self._streams[host.name] = []
+        running = host.start(["drbdsetup", "events2", "--timestamps", "--full"], listener=said.append)
+        running.on_exit(_forgetting(self._streams, host.name))
+
+    def _events(self, step: Events) -> list[Difference]:
+        stream = self._streams.get(step.node)
+        if step.text.startswith(_STREAM_LOST):
+            return [] if stream is None else [Difference("event stream", "lost with the node's power", "still there")]
+        if stream is None:
+            return [Difference("event stream", "there", "lost with the node's power")]
+        return compare_events.differences("".join(stream), self._hosts[step.node].kernel.status())
+
+
+def _forgetting(streams: dict[str, list[str]], name: str) -> Callable[[], None]:
+    def forget() -> None:
+        streams.pop(name, None)
+
+    return forget
+
+
+def _host(world: World, name: str) -> Host:
+    """A machine as the recorded ones were: booted from an image, with one drive that is the volume group vg0."""
+    number = name.removeprefix("n")
+    address = f"10.77.0.{number}" if number.isdecimal() else f"10.77.1.{len(world.nodes) + 1}"
+    host = Host(world, name, [address], volatile_root=True)
+    host.insert_drive(Drive(serial=f"LAB-{name}", size=_DRIVE))
+    _expect(host.execute(["vgcreate", "vg0", "/dev/sda"]))
+    return host
+
+
+def _expect(result: Result) -> None:
+    assert result.exit_code == 0, result.output

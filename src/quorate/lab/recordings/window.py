@@ -1,0 +1,37 @@
+"""A moment earlier or later: how far a status in the middle of a change may be off in time.
+
+A recorded status was taken at one instant of a change that takes the model a little more or less time. It matches if
+the model shows all of it at one instant within ``REACH`` seconds, and no step lies between that instant and the status.
+What the model never shows in that time does not match.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quorate.lab.recordings.compare_status import differences
+
+REACH = 3.0
+
+_Status = Sequence[Mapping[str, Any]]
+
+
+class History:
+    """What each node's status was in the last seconds, since the last step that did something."""
+
+    def __init__(self) -> None:
+        self._moments: deque[tuple[float, dict[str, _Status]]] = deque()
+
+    def add(self, now: float, statuses: dict[str, _Status]) -> None:
+        self._moments.append((now, statuses))
+        while self._moments and self._moments[0][0] < now - REACH:
+            self._moments.popleft()
+
+    def forget(self) -> None:
+        """A step was applied: what was before does not count any more."""
+        self._moments.clear()
+
+    def shows(self, node: str, expected: _Status) -> bool:
+        return any(node in statuses and not differences(expected, statuses[node]) for _, statuses in self._moments)

@@ -1,0 +1,207 @@
+"""Several files as one configuration, as drbdadm puts them together, and one host's part in a resource.
+
+A line number in an error counts on from the last line of the file that was read before a ``--config-to-test`` file:
+the recordings show the number of the line after the wrong one, with a main file of one line.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from quorate.lab.tools.conf import parser
+from quorate.lab.tools.conf.model import Address, Connection, End, HostSection, Resource, Settings, Volume
+
+MAIN_FILE = "/etc/drbd.conf"
+
+
+class ConfigInvalid(Exception):
+    """drbdadm does not take the configuration; the text is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One connection as this host sees it."""
+
+    node_id: int
+    name: str
+    local: Address
+    remote: Address
+    net: Settings
+    peer_device: Settings
+    #: Volumes of the peer that have no disk: no bitmap is kept for them.
+    diskless_volumes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one host is to do for a resource."""
+
+    name: str
+    node_id: int
+    options: Settings
+    volumes: tuple[Volume, ...]
+    disk: Settings
+    peers: tuple[Peer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    path: str
+    first_line: int
+    resource: Resource
+
+    def where(self, line: int) -> str:
+        return f"{self.path}:{line + self.first_line - 1}"
+
+
+class Configuration:
+    """All resources that drbdadm knows after reading its files."""
+
+    def __init__(self, placed: tuple[_Placed, ...]) -> None:
+        self._placed = placed
+        self.resources: Mapping[str, Resource] = {entry.resource.name: entry.resource for entry in placed}
+
+    @classmethod
+    def of(
+        cls, files: Mapping[str, bytes], *, main: str = MAIN_FILE, test: str | None = None, exclude: str | None = None
+    ) -> Configuration:
+        """Read ``main`` with what it includes, and then a file to test. Raises ConfigInvalid, FileNotFoundError."""
+        reading = _Reading(files, exclude)
+        lines = reading.read(main, 1)
+        if test is not None:
+            reading.read(test, lines)
+        configuration = cls(tuple(reading.placed()))
+        configuration._check()
+        return configuration
+
+    def _check(self) -> None:
+        first_used: dict[tuple[str, str], str] = {}
+
+        def unique(where: str, what: str, key: str) -> None:
+            earlier = first_used.setdefault((what, key), where)
+            if earlier != where:
+                raise ConfigInvalid(
+                    f"{where}: conflicting use of {what} '{key}' ...\n{earlier}: {what} '{key}' first used here."
+                )
+
+        for entry in self._placed:
+            resource = entry.resource
+            unique(entry.where(resource.line), "resource name", resource.name)
+            for host in resource.hosts:
+                if host.node_id is not None:
+                    unique(entry.where(host.node_id_line), "node-id", f"{resource.name}:{host.node_id}")
+                if host.address is not None:
+                    unique(entry.where(host.line), "IP", f"{host.address.ip}:{host.address.port}")
+                for volume in host.volumes:
+                    if volume.minor is not None:
+                        unique(entry.where(volume.line), "device-minor", f"device-minor:{host.name}:{volume.minor}")
+                    if volume.disk not in (None, "none"):
+                        unique(entry.where(volume.line), "disk", f"disk:{host.name}:{volume.disk}")
+
+    def part(self, name: str, host_name: str) -> Part | None:
+        """The host's part in a resource; None when the resource does not mention it."""
+        resource = self.resources.get(name)
+        return _part(resource, host_name) if resource is not None else None
+
+
+class _Reading:
+    """The files read so far."""
+
+    def __init__(self, files: Mapping[str, bytes], exclude: str | None) -> None:
+        self._files = files
+        self._exclude = exclude
+        self._found: list[_Placed] = []
+        self._common: list[Resource] = []
+
+    def read(self, path: str, first_line: int) -> int:
+        """Read a file and what it includes; the number of its last line."""
+        try:
+            text = self._files[path].decode(errors="replace")
+        except KeyError:
+            raise FileNotFoundError(path) from None
+        try:
+            document = parser.parse(text)
+        except parser.Problem as problem:
+            raise ConfigInvalid(f"{path}:{problem.line + first_line - 1}: {problem.text}") from None
+        for include in document.includes:
+            pattern = posixpath.join(posixpath.dirname(path), include.pattern)
+            for found in sorted(name for name in self._files if fnmatch.fnmatchcase(name, pattern)):
+                if found != self._exclude and found.count("/") == pattern.count("/"):
+                    self.read(found, 1)
+        self._found += (_Placed(path, first_line, resource) for resource in document.resources)
+        if document.common is not None:
+            self._common.append(document.common)
+        return first_line + document.lines - 1
+
+    def placed(self) -> list[_Placed]:
+        """Every resource, with what ``common`` sections give to all."""
+        if not self._common:
+            return self._found
+        return [replace(entry, resource=self._with_common(entry.resource)) for entry in self._found]
+
+    def _with_common(self, resource: Resource) -> Resource:
+        for common in self._common:
+            resource = replace(
+                resource,
+                options=_overlay(common.options, resource.options),
+                net=_overlay(common.net, resource.net),
+                disk=_overlay(common.disk, resource.disk),
+                peer_device=_overlay(common.peer_device, resource.peer_device),
+            )
+        return resource
+
+
+@functools.lru_cache(maxsize=4096)
+def _part(resource: Resource, host_name: str) -> Part | None:
+    me = resource.host(host_name)
+    if me is None or me.node_id is None:
+        return None
+    return Part(
+        resource.name,
+        me.node_id,
+        _overlay(resource.options, me.settings),
+        _volumes(resource, me),
+        resource.disk,
+        tuple(peer for connection in _connections(resource) if (peer := _peer(resource, me, connection))),
+    )
+
+
+def _overlay(inherited: Settings, own: Settings) -> Settings:
+    """What is set nearer counts; the order is that of the files."""
+    nearer = {name for name, _ in own}
+    return (*(setting for setting in inherited if setting[0] not in nearer), *own)
+
+
+def _volumes(resource: Resource, host: HostSection) -> tuple[Volume, ...]:
+    own = {volume.number for volume in host.volumes}
+    return (*host.volumes, *(volume for volume in resource.volumes if volume.number not in own))
+
+
+def _connections(resource: Resource) -> tuple[Connection, ...]:
+    if resource.connections or len(resource.hosts) != 2:
+        return resource.connections
+    return (Connection(resource.line, tuple(End(host.name, None) for host in resource.hosts)),)
+
+
+def _peer(resource: Resource, me: HostSection, connection: Connection) -> Peer | None:
+    ends = {end.host: end for end in connection.ends}
+    if me.name not in ends:
+        return None
+    (other,) = (end for end in connection.ends if end.host != me.name)
+    host = resource.host(other.host)
+    local, remote = ends[me.name].address or me.address, other.address or (host.address if host else None)
+    if host is None or host.node_id is None or local is None or remote is None:
+        return None
+    return Peer(
+        host.node_id,
+        host.name,
+        local,
+        remote,
+        _overlay(resource.net, connection.net),
+        _overlay(resource.peer_device, connection.peer_device),
+        frozenset(volume.number for volume in _volumes(resource, host) if volume.diskless),
+    )

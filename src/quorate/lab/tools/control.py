@@ -1,0 +1,69 @@
+"""Commands about commands: sh, echo, sleep, timeout, true, false, sync."""
+
+from __future__ import annotations
+
+from quorate.lab.tools.process import Process, Program, Resume, Wait
+from quorate.lab.tools.shell import interpreter
+
+_TIMED_OUT = 124
+
+
+def sh(process: Process, argv: list[str]) -> Program:
+    """``sh -c COMMAND``."""
+    if len(argv) >= 3 and argv[1] == "-c":
+        return (yield from interpreter.run(process, argv[2]))
+    process.err("sh: only -c COMMAND is known here\n")
+    return 2
+
+
+def echo(process: Process, argv: list[str]) -> int:
+    """Say the words."""
+    words, end = (argv[2:], "") if argv[1:2] == ["-n"] else (argv[1:], "\n")
+    process.out(" ".join(words) + end)
+    return 0
+
+
+def true(_process: Process, _argv: list[str]) -> int:
+    """Succeed."""
+    return 0
+
+
+def false(_process: Process, _argv: list[str]) -> int:
+    """Fail."""
+    return 1
+
+
+def sleep(process: Process, argv: list[str]) -> Program:
+    """Wait in virtual time."""
+    try:
+        seconds = sum(float(word.removesuffix("s")) for word in argv[1:])
+    except ValueError:
+        process.err(f"sleep: invalid number '{argv[1]}'\n")
+        return 1
+    yield process.host.after(seconds)
+    return 0
+
+
+def timeout(process: Process, argv: list[str]) -> Program:
+    """Run a command, and terminate it after a while. One that hangs in the kernel is waited for none the less."""
+    words = [word for word in argv[1:] if not word.startswith("-")] if argv[1:2] else []
+    if len(words) < 2:
+        process.err("timeout: a duration and a command are needed\n")
+        return 125
+    seconds = float(words[0].removesuffix("s"))
+    command = argv[argv.index(words[0]) + 1 :]
+    child = process.host.fork(command[0].rpartition("/")[2], dict(process.descriptors))
+    child.start(process.host.program(child, command))
+    alarm = process.host.after(seconds)
+
+    def either(resume: Resume) -> None:
+        child.on_exit(resume)
+        alarm.subscribe(resume)
+
+    if child.exit_code is None:
+        yield Wait(either)
+    if child.exit_code is not None:
+        return child.exit_code
+    child.kill()
+    yield child.exited()
+    return _TIMED_OUT

@@ -1,0 +1,281 @@
+"""``drbdadm``: reads the configuration and calls the other two.
+
+A backend command that ends with ten or more is named, whole, in the error: with the shared secret if that is among its
+options. That is how the real one is.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from quorate.lab.tools.conf.configuration import MAIN_FILE, ConfigInvalid, Configuration, Part
+from quorate.lab.tools.conf.model import Volume
+from quorate.lab.tools.drbd import adjust
+from quorate.lab.tools.drbd.meta import drbdmeta
+from quorate.lab.tools.drbd.setup import drbdsetup
+from quorate.lab.tools.process import Process, Program
+
+_NAMED_FROM = 10
+_FAILED, _SYNTAX, _USAGE, _INVALID, _EXECUTION = 1, 2, 3, 10, 20
+_TAKES_FILE = {"-c": "main", "--config-file": "main", "--config-to-test": "test", "--config-to-exclude": "exclude"}
+_SEVERAL = frozenset({"net-options"})  # one that fails does not keep the next from being tried
+
+
+@dataclass
+class _CommandLine:
+    files: dict[str, str] = field(default_factory=dict)
+    command: str = ""
+    objects: list[str] = field(default_factory=list)
+    #: Options for the backend, wherever they stood.
+    passed_on: list[str] = field(default_factory=list)
+
+
+def drbdadm(process: Process, argv: list[str]) -> int:
+    """The command line."""
+    line = _read(argv[1:])
+    if not line.command:
+        process.err("USAGE: drbdadm [OPTION...] COMMAND {all|RESOURCE...}\n")
+        return _USAGE
+    try:
+        configuration = Configuration.of(
+            process.host.files,
+            main=line.files.get("main", MAIN_FILE),
+            test=line.files.get("test"),
+            exclude=line.files.get("exclude"),
+        )
+    except ConfigInvalid as error:
+        process.err(f"{error}\n")
+        return _INVALID
+    except FileNotFoundError as error:
+        process.err(f"drbdadm: can not open '{error}': No such file or directory\n")
+        return _USAGE
+    if line.command == "sh-nop":
+        return 0
+    if line.command == "dump":
+        return _dump(process, configuration, line)
+    if line.command not in _COMMANDS:
+        process.err(f"drbdadm: Unknown command '{line.command}'\n")
+        return _USAGE
+    if not configuration.resources:
+        process.err("no resources defined!\n")
+        return _FAILED
+    return _on_each(process, configuration, line)
+
+
+def _read(words: list[str]) -> _CommandLine:
+    line, stream = _CommandLine(), iter(words)
+    for word in stream:
+        name, equals, value = word.partition("=")
+        if name in _TAKES_FILE:
+            line.files[_TAKES_FILE[name]] = value if equals else next(stream, "")
+        elif word in ("-v", "--verbose", "--", "-S"):
+            continue
+        elif word.startswith("-"):
+            line.passed_on.append(word)
+        elif not line.command:
+            line.command = word
+        else:
+            line.objects.append(word)
+    return line
+
+
+def _on_each(process: Process, configuration: Configuration, line: _CommandLine) -> int:
+    objects = line.objects
+    if not objects and line.command in ("status", "dump"):
+        objects = ["all"]
+    if not objects:
+        process.err(f"drbdadm: {line.command} needs a resource\n")
+        return _USAGE
+    if objects == ["all"]:
+        objects = [name for name in configuration.resources if configuration.part(name, process.host.name)]
+    worst = 0
+    for text in objects:
+        chosen = _choose(process, configuration, text)
+        if isinstance(chosen, int):
+            return max(worst, chosen)
+        worst = max(worst, _COMMANDS[line.command](_Adm(process, chosen, line.passed_on)))
+    return worst
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A resource, and of it one volume or one peer if only that is meant."""
+
+    part: Part
+    volume: int | None
+    peer: str | None
+
+    def volumes(self) -> list[Volume]:
+        return [volume for volume in self.part.volumes if self.volume in (None, volume.number)]
+
+    def peers(self) -> list[int]:
+        return [peer.node_id for peer in self.part.peers if self.peer in (None, peer.name)]
+
+
+def _choose(process: Process, configuration: Configuration, text: str) -> _Choice | int:
+    name_and_peer, _, volume = text.partition("/")
+    name, _, peer = name_and_peer.partition(":")
+    if name not in configuration.resources:
+        process.err(f"'{name}' not defined in your config (for this host).\n")
+        return _USAGE
+    part = configuration.part(name, process.host.name)
+    if part is None:
+        host = process.host.name
+        process.err(f"'{name}' ignored, since this host ({host}) is not mentioned with an 'on' keyword.\n")
+        return _USAGE
+    if volume and (not volume.isdecimal() or int(volume) not in {entry.number for entry in part.volumes}):
+        process.err(f"'{text}' not defined in your config (for this host).\n")
+        return _USAGE
+    return _Choice(part, int(volume) if volume else None, peer or None)
+
+
+class _Adm:
+    """One command for one resource."""
+
+    def __init__(self, process: Process, choice: _Choice, passed_on: list[str]) -> None:
+        self.process = process
+        self.choice = choice
+        self.part = choice.part
+        self.passed_on = passed_on
+
+    def call(self, *words: str) -> int:
+        """Run a backend command; name it when it fails badly."""
+        outcome: Program | int
+        outcome = (drbdmeta if words[0] == "drbdmeta" else drbdsetup)(self.process, list(words))
+        assert isinstance(outcome, int), "drbdadm calls nothing that waits"
+        if outcome >= _NAMED_FROM:
+            self.process.err(f"Command '{' '.join(words)}' terminated with exit code {outcome}\n")
+        return outcome
+
+    def until_failure(self, commands: Iterator[tuple[str, ...]]) -> int:
+        return next((code for words in commands if (code := self.call(*words))), 0)
+
+
+# --- commands ---
+
+
+def _adjust(adm: _Adm) -> int:
+    for stage in adjust.plan(adm.part, adm.process.host.kernel):
+        failed: str | None = None
+        for words in stage:
+            if failed is not None and words[1] not in _SEVERAL:
+                if words[1] == failed:
+                    adm.process.err(f"drbdadm: {words[1]} {adm.part.name}: skipped due to earlier error\n")
+            elif adm.call(*words):
+                failed = words[1]
+        if failed is not None:
+            return _FAILED
+    return 0
+
+
+def _setup(command: str) -> Callable[[_Adm], int]:
+    """A command on the whole resource."""
+    return lambda adm: adm.call("drbdsetup", command, adm.part.name, *adm.passed_on)
+
+
+def _setup_minor(command: str) -> Callable[[_Adm], int]:
+    """A command on each device."""
+    return lambda adm: adm.until_failure(
+        ("drbdsetup", command, str(volume.minor), *adm.passed_on) for volume in adm.choice.volumes()
+    )
+
+
+def _setup_peer(command: str) -> Callable[[_Adm], int]:
+    """A command on each connection."""
+    return lambda adm: adm.until_failure(
+        ("drbdsetup", command, adm.part.name, str(peer), *adm.passed_on) for peer in adm.choice.peers()
+    )
+
+
+def _setup_peer_device(command: str) -> Callable[[_Adm], int]:
+    """A command on each device of each connection, where both sides have a disk."""
+
+    def run(adm: _Adm) -> int:
+        diskless = {peer.node_id: peer.diskless_volumes for peer in adm.part.peers}
+        return adm.until_failure(
+            ("drbdsetup", command, adm.part.name, str(peer), str(volume.number), *adm.passed_on)
+            for peer in adm.choice.peers()
+            for volume in adm.choice.volumes()
+            if volume.number not in diskless[peer]
+        )
+
+    return run
+
+
+def _meta(command: str) -> Callable[[_Adm], int]:
+    """A drbdmeta command on each device that has a disk."""
+
+    def run(adm: _Adm) -> int:
+        max_peers = [word.partition("=")[2] for word in adm.passed_on if word.startswith("--max-peers=")]
+        flags = [word for word in adm.passed_on if not word.startswith("--max-peers=")]
+        rest = (max_peers or [str(max(1, len(adm.part.peers)))]) if command == "create-md" else []
+        worst = 0
+        for volume in adm.choice.volumes():
+            if volume.disk and not volume.diskless:
+                worst = max(
+                    worst,
+                    adm.call("drbdmeta", str(volume.minor), "v09", volume.disk, "internal", command, *rest, *flags),
+                )
+        return worst
+
+    return run
+
+
+def _attach(adm: _Adm) -> int:
+    return adm.until_failure(
+        words
+        for volume in adm.choice.volumes()
+        if volume.disk and not volume.diskless
+        for words in (
+            ("drbdmeta", str(volume.minor), "v09", volume.disk, "internal", "apply-al"),
+            ("drbdsetup", "attach", str(volume.minor), volume.disk, volume.disk, "internal", *adm.passed_on),
+        )
+    )
+
+
+_COMMANDS: dict[str, Callable[[_Adm], int]] = {
+    "up": _adjust,
+    "adjust": _adjust,
+    "down": _setup("down"),
+    "primary": _setup("primary"),
+    "secondary": _setup("secondary"),
+    "status": _setup("status"),
+    "role": _setup("role"),
+    "cstate": _setup_peer("cstate"),
+    "dstate": _setup_minor("dstate"),
+    "connect": _setup_peer("connect"),
+    "disconnect": _setup_peer("disconnect"),
+    "forget-peer": _setup_peer("forget-peer"),
+    "attach": _attach,
+    "detach": _setup_minor("detach"),
+    "resize": _setup_minor("resize"),
+    "invalidate": _setup_minor("invalidate"),
+    "outdate": _setup_minor("outdate"),
+    "new-current-uuid": _setup_minor("new-current-uuid"),
+    "suspend-io": _setup_minor("suspend-io"),
+    "resume-io": _setup_minor("resume-io"),
+    "verify": _setup_peer_device("verify"),
+    "invalidate-remote": _setup_peer_device("invalidate-remote"),
+    "pause-sync": _setup_peer_device("pause-sync"),
+    "resume-sync": _setup_peer_device("resume-sync"),
+    "create-md": _meta("create-md"),
+    "dump-md": _meta("dump-md"),
+    "apply-al": _meta("apply-al"),
+    "wipe-md": _meta("wipe-md"),
+    "check-resize": _meta("check-resize"),
+}
+
+
+def _dump(process: Process, configuration: Configuration, line: _CommandLine) -> int:
+    """The files themselves: each is a resource's own text."""
+    names = set(line.objects) - {"all"}
+    for path, data in sorted(process.host.files.items()):
+        if posixpath.dirname(path) == "/etc/drbd.d" and path.endswith(".res"):
+            text = data.decode(errors="replace")
+            if not names or any(
+                f'"{name}"' in text or f" {name} " in text for name in names & set(configuration.resources)
+            ):
+                process.out(f"# resource from {path}\n{text}\n")
+    return 0

@@ -1,0 +1,121 @@
+"""Commands on files: cat, mv, rm, ls, mkdir, touch, sha512sum."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from quorate.lab.tools.process import Process
+
+
+def _split(argv: list[str]) -> tuple[str, list[str]]:
+    """The letters of all options, and the rest."""
+    flags = "".join(word[1:] for word in argv[1:] if word.startswith("-") and word != "-")
+    return flags, [word for word in argv[1:] if not word.startswith("-") or word == "-"]
+
+
+def cat(process: Process, argv: list[str]) -> int:
+    """Print files, or what comes in."""
+    _flags, paths = _split(argv)
+    exit_code = 0
+    for path in paths or ["-"]:
+        try:
+            data = process.stdin() if path == "-" else process.host.read(path)
+        except OSError as error:
+            process.err(f"cat: can't open '{path}': {error.strerror}\n")
+            exit_code = 1
+        else:
+            process.descriptors[1].write(data)
+    return exit_code
+
+
+def mv(process: Process, argv: list[str]) -> int:
+    """Rename a file."""
+    _flags, paths = _split(argv)
+    if len(paths) != 2:
+        process.err("mv: two paths are needed\n")
+        return 1
+    source, destination = paths
+    if source not in process.host.files:
+        process.err(f"mv: can't rename '{source}': No such file or directory\n")
+        return 1
+    process.host.files[destination] = process.host.files.pop(source)
+    return 0
+
+
+def rm(process: Process, argv: list[str]) -> int:
+    """Remove files."""
+    flags, paths = _split(argv)
+    exit_code = 0
+    for path in paths:
+        inside = [name for name in process.host.files if name.startswith(path.rstrip("/") + "/")]
+        if path in process.host.files:
+            del process.host.files[path]
+        elif inside and "r" in flags.lower():
+            for name in inside:
+                del process.host.files[name]
+        elif "f" not in flags:
+            process.err(f"rm: can't remove '{path}': No such file or directory\n")
+            exit_code = 1
+    return exit_code
+
+
+def ls(process: Process, argv: list[str]) -> int:
+    """List a directory."""
+    flags, paths = _split(argv)
+    exit_code = 0
+    for path in paths or ["/"]:
+        names = process.host.list_directory(path)
+        if path in process.host.files:
+            names = (path,)
+        elif names is None:
+            process.err(f"ls: {path}: No such file or directory\n")
+            exit_code = 1
+            continue
+        if "l" in flags:
+            _long(process, path, names, everything="a" in flags)
+        else:
+            process.out("".join(f"{name}\n" for name in names))
+    return exit_code
+
+
+def _long(process: Process, path: str, names: tuple[str, ...], *, everything: bool) -> None:
+    when = time.strftime("%b %d %H:%M", time.gmtime(process.host.wall_clock()))
+    sizes = {name: len(process.host.files.get(f"{path.rstrip('/')}/{name}", b"")) for name in names}
+    process.out(f"total {sum(-(-size // 4096) * 4 for size in sizes.values())}\n")
+    if everything:
+        for name in (".", ".."):
+            process.out(f"drwxr-xr-x    2 0        0        {60:>9} {when} {name}\n")
+    for name, size in sizes.items():
+        process.out(f"-rw-r--r--    1 0        0        {size:>9} {when} {name}\n")
+
+
+def mkdir(_process: Process, _argv: list[str]) -> int:
+    """Make a directory."""
+    return 0  # directories are there when something is in them
+
+
+def touch(process: Process, argv: list[str]) -> int:
+    """Make an empty file."""
+    for path in _split(argv)[1]:
+        process.host.files.setdefault(path, b"")
+    return 0
+
+
+def sync(_process: Process, _argv: list[str]) -> int:
+    """Make writes durable."""
+    return 0  # a write that has ended is on the disk
+
+
+def sha512sum(process: Process, argv: list[str]) -> int:
+    """Digest files."""
+    exit_code = 0
+    for path in _split(argv)[1] or ["-"]:
+        try:
+            data = process.stdin() if path == "-" else process.host.read(path)
+        except OSError as error:
+            process.err(f"sha512sum: can't open '{path}': {error.strerror}\n")
+            exit_code = 1
+        else:
+            process.out(f"{hashlib.sha512(data).hexdigest()}  {path}\n")
+    return exit_code

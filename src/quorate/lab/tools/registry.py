@@ -1,0 +1,67 @@
+"""Every program of a simulated node, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from quorate.lab.tools import control, devices, files, lsblk, smartctl, system, text
+from quorate.lab.tools.dd import dd
+from quorate.lab.tools.drbd.adm import drbdadm
+from quorate.lab.tools.drbd.meta import drbdmeta
+from quorate.lab.tools.drbd.setup import drbdsetup
+from quorate.lab.tools.lvm import change, report
+from quorate.lab.tools.process import Process, Program
+
+Tool = Callable[[Process, list[str]], Program | int]
+
+TOOLS: Mapping[str, Tool] = {
+    "drbdadm": drbdadm,
+    "drbdsetup": drbdsetup,
+    "drbdmeta": drbdmeta,
+    "lvcreate": change.lvcreate,
+    "lvextend": change.lvextend,
+    "lvreduce": change.lvreduce,
+    "lvresize": change.lvresize,
+    "lvremove": change.lvremove,
+    "lvchange": change.lvchange,
+    "vgcreate": change.vgcreate,
+    "vgextend": change.vgextend,
+    "vgreduce": change.vgreduce,
+    "vgremove": change.vgremove,
+    "pvcreate": change.pvcreate,
+    "pvremove": change.pvremove,
+    "vgs": report.vgs,
+    "lvs": report.lvs,
+    "pvs": report.pvs,
+    "lsblk": lsblk.lsblk,
+    "smartctl": smartctl.smartctl,
+    "ledctl": system.ledctl,
+    "blockdev": devices.blockdev,
+    "wipefs": devices.wipefs,
+    "blkdiscard": devices.blkdiscard,
+    "dd": dd,
+    "sh": control.sh,
+    "echo": control.echo,
+    "true": control.true,
+    ":": control.true,
+    "false": control.false,
+    "sleep": control.sleep,
+    "timeout": control.timeout,
+    "cat": files.cat,
+    "mv": files.mv,
+    "rm": files.rm,
+    "ls": files.ls,
+    "mkdir": files.mkdir,
+    "touch": files.touch,
+    "sync": files.sync,
+    "sha512sum": files.sha512sum,
+    "grep": text.grep,
+    "head": text.head,
+    "tail": text.tail,
+    "uname": system.uname,
+    "hostname": system.hostname,
+    "dmesg": system.dmesg,
+    "modprobe": system.modprobe,
+    "modinfo": system.modinfo,
+    "udevadm": system.udevadm,
+}
