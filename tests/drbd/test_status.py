@@ -110,6 +110,8 @@ def test_nothing_up_is_an_empty_answer() -> None:
         '[{"name": "r", "devices": [{}, {}, {}, {}, {}]}]',
         b'[{"name": "\xff"}]',
         '[{"name": "\ud800"}]',
+        '[{"name": "\\ud800"}]',
+        '[{"name": "r", "connections": [{"peer-node-id": 1}, {"peer-node-id": 1}]}]',
     ],
 )
 def test_what_is_out_of_bounds_or_no_status_is_unreadable(output: str | bytes) -> None:

@@ -4,8 +4,9 @@
     status          ``drbdsetup status --json`` -> DrbdStatus
     events          ``drbdsetup events2`` -> who is to be looked at again
     metadata        how much of a disk DRBD keeps for itself, and what ``dump-md`` found
-    outcomes        what a command's exit code and output mean; ``masking`` keeps secrets out of them
-    quorum          the kernel's quorum rule, as a function of what one member sees
+    outcomes        what a command's exit code and output mean
+    masking         output without colours and secrets, cut to what an error has room for
+    quorum          the kernel's quorum rule, as a function of what one member sees; ``views`` tells what it sees
 
 Whatever the tools print, the parsers here answer with a value or with ``UnreadableOutput``, never with another
 exception. The quorum rule shares no code with the lab's kernel: each is held to the recordings of a real cluster.

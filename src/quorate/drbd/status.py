@@ -110,6 +110,8 @@ def parse_status(output: str | bytes) -> tuple[DrbdStatus, ...]:
 
 
 def _status(found: _Resource) -> DrbdStatus:
+    if len({connection.peer_node_id for connection in found.connections}) < len(found.connections):
+        raise UnreadableOutput(f"drbdsetup status --json names a peer of {found.name} twice")
     return DrbdStatus(
         name=found.name,
         node_id=found.node_id,
