@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -145,14 +146,15 @@ def test_a_damaged_status_is_read_or_unreadable_and_nothing_else(data: st.DataOb
     assert msgspec.convert(msgspec.to_builtins(read), tuple[DrbdStatus, ...]) == read
 
 
-def test_five_hundred_resources_are_read_in_ten_milliseconds() -> None:
+def test_reading_it_into_our_types_takes_less_than_pythons_own_reader_takes_for_the_json() -> None:
+    """500 resources take four milliseconds on an idle machine; a ratio holds on a busy one too."""
     one = next(printed for label, printed in RECORDED if label.startswith("access_primary_3d"))[0]
     text = json.dumps([{**one, "name": f"pvc-{number}"} for number in range(500)], indent=4)
-    best = min(_seconds(text) for _ in range(10))
-    assert best < 0.010
+    ours, pythons = (min(_seconds(read, text) for _ in range(10)) for read in (parse_status, json.loads))
+    assert ours < pythons
 
 
-def _seconds(text: str) -> float:
+def _seconds(read: Callable[[str], object], text: str) -> float:
     start = time.process_time()
-    parse_status(text)
+    read(text)
     return time.process_time() - start
