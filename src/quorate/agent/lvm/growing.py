@@ -78,7 +78,7 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
 def _to_be_written_ahead(piece: Piece, volume: SeenVolume) -> int | None:
     """The old size, if DRBD's metadata is on the volume and it is not written yet.
 
-    A smaller size that is written stays: DRBD has not used the last growth, and its metadata is still at the end of that.
+    A smaller size that is written stays: DRBD has not used the last growth, its metadata is still at the end of that.
     """
     actual = None if piece.replica is None else piece.replica.status.drbd.actual
     if actual is None or actual.metadata_created != piece.llv.name:

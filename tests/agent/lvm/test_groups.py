@@ -1,0 +1,199 @@
+"""Volume groups: what is reported of them, and of which drives they are made."""
+
+from __future__ import annotations
+
+from dataclasses import replace as but
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quorate.agent.lvm.drives import drive_behind, selected
+from quorate.agent.lvm.failures import meaning, wait_before_retry
+from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
+from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
+from quorate.agent.memory import Outcome
+from quorate.api.baremetal import Drive
+from quorate.api.quantity import Quantity
+from quorate.api.storage import LVMVolumeGroup
+from quorate.api.storage.lvg import DeviceSelector, VolumeGroupPhase
+from quorate.api.struct import replace
+from quorate.engine.simulation import Simulation, run
+from tests.agent.lvm.fake import MIB, FakeMachine
+from tests.agent.lvm.rig import Rig, drive, lvg
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+VG0 = SeenGroup("vg0", "uuid-vg0", 256 * MIB, 128 * MIB, 4 * MIB)
+SDB = SeenDevice("/dev/sdb", "vg0", "uuid-vg0", 256 * MIB)
+AS_IT_SHOULD_BE = SeenGroups((VG0,), (SDB,))
+SLOT_1 = DeviceSelector(slots=("1",))
+
+
+def judged(
+    group: LVMVolumeGroup,
+    groups: SeenGroups = AS_IT_SHOULD_BE,
+    volumes: tuple[SeenVolume, ...] = (),
+    drives: tuple[Drive, ...] = (),
+    outcomes: dict[str, Outcome] | None = None,
+) -> GroupDecision:
+    return judge(GroupView(group, drives or (drive(),), SeenVolumes(volumes), groups, outcomes or {}), NOW)
+
+
+def argvs(decision: GroupDecision) -> list[str]:
+    return [" ".join(step.argv) for step in decision.steps]
+
+
+def test_a_group_is_reported_with_its_sizes_and_the_drive_behind_each_device() -> None:
+    status = judged(lvg()).status
+    assert (status.phase, status.message) == (VolumeGroupPhase.READY, "")
+    assert (status.vg_uuid, status.vg_size, status.vg_free) == ("uuid-vg0", Quantity("256Mi"), Quantity("128Mi"))
+    assert (status.allocated_size, status.extent_size) == (Quantity("128Mi"), Quantity("4Mi"))
+    assert [(each.path, each.drive_uuid, each.size) for each in status.devices] == [
+        ("/dev/sdb", "drive-b", Quantity("256Mi"))
+    ]
+
+
+def test_a_thin_pool_may_promise_up_to_its_limit() -> None:
+    volumes = (
+        SeenVolume("vg0", "tp", "pool-uuid", 32 * MIB, "twi-aotz--", used_percent=50),
+        SeenVolume("vg0", "a", size=40 * MIB, attributes="Vwi-a-tz--", pool="tp"),
+    )
+    status = judged(lvg("tp"), volumes=volumes).status
+    (pool,) = status.thin_pools
+    assert (status.phase, pool.ready, pool.zeroing, pool.uuid) == (VolumeGroupPhase.READY, True, True, "pool-uuid")
+    assert (pool.used_size, pool.allocated_size) == (Quantity("16Mi"), Quantity("40Mi"))
+    assert pool.available_space == Quantity("8Mi")  # 150 % of 32Mi, less 40Mi
+
+
+def test_a_missing_thin_pool_is_made_and_the_group_not_ready_before() -> None:
+    decision = judged(lvg("tp"))
+    assert decision.status.phase is VolumeGroupPhase.NOT_READY
+    assert argvs(decision) == ["lvcreate --yes --type thin-pool --zero y --size 33554432b --name tp vg0"]
+
+
+def test_a_share_of_the_group_is_left_to_lvm() -> None:
+    group = lvg("tp")
+    pools = tuple(replace(pool, size="50%") for pool in group.spec.thin_pools)
+    decision = judged(replace(group, spec=replace(group.spec, thin_pools=pools)))
+    assert "--extents 50%VG" in argvs(decision)[0]
+
+
+@pytest.mark.parametrize(
+    ("drives", "groups", "done", "said"),
+    [
+        ((drive(),), SeenGroups(), "vgcreate vg0 /dev/sdb", "being made"),
+        ((drive(is_clean=False),), SeenGroups(), "", "something is on it"),
+        ((drive(is_system=True),), SeenGroups(), "", "the node runs from it"),
+        ((drive(online=False),), SeenGroups(), "", "no volume group vg0"),
+        ((drive(slot="2"),), SeenGroups(), "", "no volume group vg0"),
+        ((drive(is_clean=False),), SeenGroups((), (SeenDevice("/dev/sdb"),)), "vgcreate vg0 /dev/sdb", "being made"),
+        ((drive(),), SeenGroups((), (SeenDevice("/dev/sdb1", "other", "u"),)), "", "belongs to volume group other"),
+    ],
+)
+def test_a_group_is_made_only_of_selected_clean_drives(
+    drives: tuple[Drive, ...], groups: SeenGroups, done: str, said: str
+) -> None:
+    decision = judged(lvg(selector=SLOT_1), groups, drives=drives)
+    assert argvs(decision) == ([done] if done else [])
+    assert said in decision.status.message
+
+
+def test_a_new_drive_of_the_selection_joins_the_group() -> None:
+    drives = (drive(), drive("/dev/sdc", name="drive-c"))
+    decision = judged(lvg(selector=SLOT_1), drives=drives)
+    assert argvs(decision) == ["vgextend vg0 /dev/sdc"]
+    assert decision.status.phase is VolumeGroupPhase.READY
+
+
+def test_a_group_that_was_there_is_never_made_anew() -> None:
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    decision = judged(known, SeenGroups())
+    assert argvs(decision) == []
+    assert decision.status.phase is VolumeGroupPhase.NOT_READY
+    assert decision.status.vg_uuid == "uuid-vg0"
+    assert decision.status.devices == known.status.devices
+
+
+def test_missing_devices_stay_listed_and_nothing_is_added_meanwhile() -> None:
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    partial = SeenGroups((but(VG0, missing=1),), (SeenDevice("[unknown]", "vg0", "uuid-vg0", 1, missing=True),))
+    decision = judged(known, partial, drives=(drive(online=False), drive("/dev/sdc", name="drive-c")))
+    assert (decision.status.phase, argvs(decision)) == (VolumeGroupPhase.NOT_READY, [])
+    assert "1 devices of vg0 are missing" in decision.status.message
+    assert [(each.path, each.drive_uuid) for each in decision.status.devices] == [("/dev/sdb", "drive-b")]
+
+
+def test_two_groups_of_one_name_are_not_ready() -> None:
+    status = judged(lvg(), SeenGroups((VG0, but(VG0, uuid="other")), (SDB,))).status
+    assert (status.phase, "2 volume groups" in status.message) == (VolumeGroupPhase.NOT_READY, True)
+
+
+def test_a_refusal_of_lvm_is_reported_and_tried_again_later() -> None:
+    failed = Outcome("group", "/dev/sdb", "vgcreate vg0 /dev/sdb", NOW, 5, "Cannot use /dev/sdb", failures=3)
+    decision = judged(lvg(selector=SLOT_1), SeenGroups(), outcomes={"group": failed})
+    assert (argvs(decision), decision.retry_after) == ([], 8.0)
+    assert "Cannot use /dev/sdb" in decision.status.message
+
+
+def test_the_status_of_a_group_settles() -> None:
+    group = lvg("tp", selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    assert judged(known).status == known.status
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("/dev/sdb", "b"), ("/dev/sdb2", "b"), ("/dev/sdbc", ""), ("/dev/nvme0n1p3", "n"), ("/dev/nvme0n1", "n"),
+     ("/dev/nvme0n11", ""), ("/dev/mapper/x", ""), ("[unknown]", "")],
+)  # fmt: skip
+def test_a_partition_belongs_to_its_drive(path: str, found: str) -> None:
+    assert drive_behind(path, (drive(name="b"), drive("/dev/nvme0n1", name="n"))) == found
+
+
+def test_an_empty_selector_selects_nothing() -> None:
+    assert selected(DeviceSelector(), (drive(),)) == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ('Volume group "vg0" has insufficient free space (3 extents): 25 required.', "NoSpace"),
+        ("Insufficient suitable allocatable extents for logical volume x: 25 more required", "NoSpace"),
+        ("Logical volume vg0/x in use.", "DeviceInUse"),
+        ("Logical volume vg0/x is used by another device.", "DeviceInUse"),
+        ('Volume group "vg9" not found', "VolumeGroupNotFound"),
+        ("Thin pool vg0/tp not found.", "ThinPoolNotFound"),
+        ('Logical Volume "x" already exists in volume group "vg0"', "LVExists"),
+        ('Names including "_tdata" are reserved.', "CommandFailed"),
+    ],
+)
+def test_the_words_of_lvm_are_understood(output: str, reason: str) -> None:
+    assert meaning(Outcome("create", "", "lvcreate x", NOW, 5, output, failures=1)).code == reason
+
+
+def test_what_failed_about_something_else_is_no_reason_to_wait() -> None:
+    failed = Outcome("extend", "100", "lvextend", NOW, 5, "", failures=4)
+    assert wait_before_retry(failed, NOW, "100") == 16.0
+    assert wait_before_retry(failed, NOW, "200") == 0.0
+    assert wait_before_retry(failed, NOW + timedelta(seconds=17), "100") == 0.0
+
+
+def test_a_group_is_made_with_its_pools_and_then_left_alone() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine(free={}, devices={})
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg("tp", selector=SLOT_1))
+        await rig.store.create(drive())
+        await rig.store.patch_status(type(drive()), "drive-b", patch={"presence": "ONLINE"})
+        rig.start()
+        await sim.clock.sleep(30)
+        found = await rig.store.get(LVMVolumeGroup, "disk-1")
+        assert (found.status.phase, found.status.message) == (VolumeGroupPhase.READY, "")
+        assert [argv[0] for argv in machine.changing()] == ["vgcreate", "lvcreate"]
+        version = found.metadata.resource_version
+        await sim.clock.sleep(3600)
+        assert (await rig.store.get(LVMVolumeGroup, "disk-1")).metadata.resource_version == version
+        assert len(machine.changing()) == 2
+
+    run(main, seed=1)
