@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -39,7 +39,7 @@ _TARGET = web.RequestKey("target", Target)
 
 
 class Facade:
-    """Everything that is served over one embedded store; ``health`` answers the probes."""
+    """Everything that is served over one embedded store. ``health`` answers the probes; ``routes`` come besides."""
 
     def __init__(
         self,
@@ -51,12 +51,14 @@ class Facade:
         access: Access,
         registry: CollectorRegistry,
         health: Callable[[], Health] = Health,
+        routes: Iterable[web.RouteDef] = (),
     ) -> None:
         self._kinds = Kinds(kinds)
         self._clock = clock
         self._access = access
         self._registry = registry
         self._health = health
+        self._routes = tuple(routes)
         self._metrics = RequestMetrics(registry)
         self._watches = Watches(store, chance)
         self._resources = Resources(store, clock, self._watches)
@@ -82,6 +84,7 @@ class Facade:
         app.router.add_route("*", "/apis/{group}/{version}", self._resource_list)
         app.router.add_route("*", "/api/{version}/{rest:.+}", self._object)
         app.router.add_route("*", "/apis/{group}/{version}/{rest:.+}", self._object)
+        app.router.add_routes(self._routes)
         return app
 
     async def _stop(self, _: web.Application) -> None:

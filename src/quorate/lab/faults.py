@@ -1,0 +1,174 @@
+"""What can be done to a simulated cluster: one small vocabulary for the command line, the tests and the campaigns.
+
+A fault is data, and travels as JSON: ``{"fault": "cut", "node": "node-1", "peer": "node-2"}``. What it does is the
+business of ``cluster``. Drives are named as a person sees them: ``sdb``, ``/dev/sdb``, a slot or a serial number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+NodeName = Annotated[str, Meta(min_length=1, max_length=253, description="A node.")]
+PeerName = Annotated[str, Meta(min_length=1, max_length=253, description="The node at the other end.")]
+DriveName = Annotated[
+    str, Meta(min_length=1, max_length=128, description="A drive: sdb, /dev/sdb, a slot or a serial number.")
+]
+Command = Annotated[
+    str, Meta(min_length=1, description="How the command begins: drbdadm, or more of it: 'drbdsetup status'.")
+]
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+class _Fault(msgspec.Struct, frozen=True, tag_field="fault", tag=_kebab, rename="camel", forbid_unknown_fields=True):
+    pass
+
+
+class NodeDown(_Fault, frozen=True):
+    """Take the power away: everything in memory is lost, the agent with it."""
+
+    node: NodeName
+
+
+class NodeUp(_Fault, frozen=True):
+    """Give the power back; the node boots and its agent starts."""
+
+    node: NodeName
+
+
+class Reboot(_Fault, frozen=True):
+    """Take the power away and give it back at once."""
+
+    node: NodeName
+
+
+class AgentKill(_Fault, frozen=True):
+    """Kill the agent (SIGKILL); it is started again at once. The kernel goes on."""
+
+    node: NodeName
+
+
+class Cut(_Fault, frozen=True):
+    """Cut the storage link between two nodes."""
+
+    node: NodeName
+    peer: PeerName
+    one_way: Annotated[bool, Meta(description="Only what the first node sends is lost.")] = False
+
+
+class CutApi(_Fault, frozen=True):
+    """Cut a node's agent off from the API; its storage links stay."""
+
+    node: NodeName
+
+
+class Isolate(_Fault, frozen=True):
+    """Cut a node off from all others and from the API."""
+
+    node: NodeName
+
+
+class Heal(_Fault, frozen=True):
+    """Mend links: between two nodes, all of one node with the API, or, of no node, everything."""
+
+    node: Annotated[str, Meta(max_length=253, description="A node; none: all of them.")] = ""
+    peer: Annotated[str, Meta(max_length=253, description="The node at the other end; none: all of them.")] = ""
+
+
+class DriveFail(_Fault, frozen=True):
+    """Let every read and write of a drive fail."""
+
+    node: NodeName
+    drive: DriveName
+
+
+class DriveMend(_Fault, frozen=True):
+    """Let a failing drive work again."""
+
+    node: NodeName
+    drive: DriveName
+
+
+class DrivePull(_Fault, frozen=True):
+    """Pull a drive out of a running node."""
+
+    node: NodeName
+    drive: DriveName
+
+
+class DriveInsert(_Fault, frozen=True):
+    """Put a pulled drive back; what was on it is still there."""
+
+    node: NodeName
+    drive: Annotated[str, Meta(max_length=128, description="Its serial number; none: the one pulled last.")] = ""
+
+
+class DriveSwap(_Fault, frozen=True):
+    """Put a new, empty drive of the same size into a drive's slot."""
+
+    node: NodeName
+    drive: DriveName
+
+
+class Smart(_Fault, frozen=True):
+    """Let a drive say of itself that it is well, wearing out, or failing."""
+
+    node: NodeName
+    drive: DriveName
+    says: Annotated[Literal["good", "wearing", "failing"], Meta(description="What SMART says.")] = "failing"
+
+
+class Hang(_Fault, frozen=True):
+    """Let commands hang in the kernel, where no signal reaches them."""
+
+    node: NodeName
+    command: Command
+
+
+class Slow(_Fault, frozen=True):
+    """Let commands take longer."""
+
+    node: NodeName
+    command: Command
+    seconds: Annotated[float, Meta(gt=0, le=3600, description="By how much.")] = 5.0
+
+
+class Release(_Fault, frozen=True):
+    """End hanging and slowness on a node. What hung goes on."""
+
+    node: NodeName
+
+
+Fault = (
+    NodeDown
+    | NodeUp
+    | Reboot
+    | AgentKill
+    | Cut
+    | CutApi
+    | Isolate
+    | Heal
+    | DriveFail
+    | DriveMend
+    | DrivePull
+    | DriveInsert
+    | DriveSwap
+    | Smart
+    | Hang
+    | Slow
+    | Release
+)
+
+#: The vocabulary, by the word on the wire and on the command line.
+FAULTS: dict[str, type[_Fault]] = {_kebab(fault.__name__): fault for fault in get_args(Fault)}
+
+
+def word(fault: Fault) -> str:
+    """The word for a kind of fault."""
+    return _kebab(type(fault).__name__)

@@ -1,0 +1,233 @@
+"""A simulated node as its agent sees it: :class:`quorate.agent.machine.Machine` over a lab host.
+
+Commands take a moment, before and after they act: others act meanwhile, and power may go when a command has done its
+work and nobody has heard of it yet. The lengths come from a seed. ``Interference`` makes commands slow, or lets them
+hang in the kernel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from random import Random
+from typing import TypeVar
+
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+from quorate.lab import sysfs
+from quorate.lab.driver import Driver
+from quorate.lab.host import Host, HostDown, Running
+
+T = TypeVar("T")
+
+#: Seconds that a command takes at most before it acts, and as much again before its caller hears of it.
+_MOMENT = 0.005
+
+
+class Interference:
+    """What keeps a node's commands from running as they should."""
+
+    def __init__(self) -> None:
+        #: By the beginning of a command, the seconds by which it is late.
+        self.slow: dict[str, float] = {}
+        #: Beginnings of commands that hang.
+        self.hanging: set[str] = set()
+        self._released = asyncio.Event()
+
+    def lateness(self, argv: tuple[str, ...]) -> float:
+        """The seconds by which a command is late."""
+        return max((seconds for words, seconds in self.slow.items() if _begins(argv, words)), default=0.0)
+
+    def hangs(self, argv: tuple[str, ...]) -> bool:
+        """Whether a command hangs."""
+        return any(_begins(argv, words) for words in self.hanging)
+
+    async def released(self) -> None:
+        """Wait for the end of what hangs."""
+        await self._released.wait()
+
+    def release(self) -> None:
+        """Nothing hangs and nothing is slow any more."""
+        self.slow.clear()
+        self.hanging.clear()
+        self._released.set()
+        self._released = asyncio.Event()
+
+
+def _begins(argv: tuple[str, ...], words: str) -> bool:
+    said = " ".join((argv[0].rpartition("/")[2], *argv[1:]))
+    return said == words or said.startswith(f"{words} ")
+
+
+class LabMachine:
+    """One boot of a host, for one agent process. After :meth:`disconnect` nothing it is asked for happens."""
+
+    def __init__(self, host: Host, driver: Driver, interference: Interference, random: Random) -> None:
+        self._host = host
+        self._driver = driver
+        self._interference = interference
+        self._random = random
+        self._gone = asyncio.Event()
+
+    def disconnect(self) -> None:
+        """The agent that has this machine is no more: whatever it waits for ends."""
+        self._gone.set()
+
+    async def run(self, *argv: str, silence: float) -> Completed:
+        if not self._host.has_program(argv[0]):
+            raise CommandNotFound(f"{argv[0]}: there is no such program on node {self._host.name}")
+        late = self._interference.lateness(argv)
+        if self._interference.hangs(argv) or late >= silence:
+            await self._hang(argv, silence, late)
+        await self._moment(late)
+        running = self._act(lambda: self._host.start(argv))
+        ended = asyncio.Event()
+        running.on_exit(ended.set)
+        if not await self._within(silence, ended.wait):
+            running.kill()
+            self._driver.touch()
+            raise _hung(argv, silence, lambda: running.result is None)
+        await self._moment()
+        result = running.result
+        assert result is not None
+        return Completed(result.exit_code, result.stdout, result.stderr)
+
+    async def lines(self, *argv: str) -> AsyncGenerator[str, None]:
+        if not self._host.has_program(argv[0]):
+            raise CommandNotFound(f"{argv[0]}: there is no such program on node {self._host.name}")
+        heard: asyncio.Queue[str | None] = asyncio.Queue()
+        running = self._act(lambda: self._host.start(argv, listener=heard.put_nowait))
+        running.on_exit(lambda: heard.put_nowait(None))
+        rest = ""
+        try:
+            while (said := await self._unless_gone(heard.get)) is not None:
+                *whole, rest = (rest + said).split("\n")
+                for line in whole:
+                    yield line
+            if rest:
+                yield rest
+        finally:
+            self._end(running)
+
+    async def read_file(self, path: str) -> bytes:
+        await self._moment()
+        return self._act(lambda: _read(self._host, path))
+
+    async def write_file(self, path: str, content: bytes) -> None:
+        await self._moment()
+        self._act(lambda: _write(self._host, path, content))
+
+    async def move_file(self, source: str, destination: str) -> None:
+        await self._moment()
+        self._act(lambda: _move(self._host, source, destination))
+
+    async def remove_file(self, path: str) -> None:
+        await self._moment()
+        self._act(lambda: self._host.files.pop(path, None))
+
+    async def list_directory(self, path: str) -> tuple[str, ...]:
+        await self._moment()
+        return self._act(lambda: _names(self._host, path))
+
+    async def port_is_free(self, address: str, port: int) -> bool:
+        await self._moment()
+        return self._act(lambda: f"{address}:{port}" not in _listening(self._host))
+
+    # What every call goes through.
+
+    def _act(self, action: Callable[[], T]) -> T:
+        """Do something to the host, at this very moment of its time."""
+        self._check()
+        self._driver.catch_up()
+        try:
+            return action()
+        finally:
+            self._driver.touch()
+
+    def _check(self) -> None:
+        if self._gone.is_set() or not self._host.powered:
+            raise HostDown(f"node {self._host.name} has no power, or its agent was killed")
+
+    async def _moment(self, more: float = 0.0) -> None:
+        self._check()
+        await self._driver.clock.sleep(more + self._random.uniform(0, _MOMENT))
+        self._check()
+
+    async def _hang(self, argv: tuple[str, ...], silence: float, late: float) -> None:
+        """Wait as a caller does for a command that hangs. It goes on when it is released, unless it was killed."""
+        over = asyncio.Event()
+        ending = asyncio.ensure_future(self._over(over, late, hangs=self._interference.hangs(argv)))
+        if await self._within(silence, over.wait):
+            return
+        raise _hung(argv, silence, lambda: not ending.done())
+
+    async def _over(self, over: asyncio.Event, late: float, *, hangs: bool) -> None:
+        if hangs:
+            await self._interference.released()
+        else:
+            await self._driver.clock.sleep(late)
+        over.set()
+
+    async def _within(self, seconds: float, wait: Callable[[], Awaitable[object]]) -> bool:
+        """Whether something comes about in time; raises HostDown when the machine goes first."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._unless_gone(wait)
+                return True
+        return False
+
+    async def _unless_gone(self, wait: Callable[[], Awaitable[T]]) -> T:
+        waiting, gone = asyncio.ensure_future(wait()), asyncio.ensure_future(self._gone.wait())
+        try:
+            await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return waiting.result()
+            raise HostDown(f"node {self._host.name} has no power, or its agent was killed")
+        finally:
+            for task in (waiting, gone):
+                task.cancel()
+
+    def _end(self, running: Running) -> None:
+        if running.result is None and self._host.powered:
+            self._driver.catch_up()
+            running.kill()
+            self._driver.touch()
+
+
+def _hung(argv: tuple[str, ...], silence: float, still_there: Callable[[], bool]) -> CommandHung:
+    return CommandHung(f"{' '.join(argv)}: silent for {silence:g} s, killed", still_there=still_there)
+
+
+def _read(host: Host, path: str) -> bytes:
+    return (sysfs.files(host).get(path) if sysfs.covers(path) else None) or host.read(path)
+
+
+def _write(host: Host, path: str, content: bytes) -> None:
+    if sysfs.covers(path):
+        sysfs.write(host, path, content)
+    else:
+        host.files[path] = content
+
+
+def _names(host: Host, path: str) -> tuple[str, ...]:
+    if not sysfs.covers(path):
+        return host.list_directory(path) or ()
+    inside = path.rstrip("/") + "/"
+    return tuple(
+        sorted({file[len(inside) :].partition("/")[0] for file in sysfs.files(host) if file.startswith(inside)})
+    )
+
+
+def _move(host: Host, source: str, destination: str) -> None:
+    host.files[destination] = host.read(source)
+    del host.files[source]
+
+
+def _listening(host: Host) -> set[str]:
+    """Where DRBD listens on this node: the local ends of all paths."""
+    found = set()
+    for resource in host.kernel.show():
+        for connection in resource.get("connections", ()):
+            for path in connection.get("paths", ()):
+                found.add(str(path["local"]).removeprefix("ipv4:"))
+    return found
