@@ -1,0 +1,228 @@
+"""Steps are carried out beside the passes, one piece of work per name at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from quorate.agent.machine import CommandNotFound, Completed
+from quorate.agent.node import Wake
+from quorate.agent.steps import FILE, LVM, Look, MoveFile, RemoveFile, Run, Step, WriteFile, kernel_of
+from quorate.engine import Key, Signal
+from quorate.engine.simulation import Simulation, run
+from tests.agent.machines import scripted_node
+
+
+def simulated(main: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def test() -> None:
+        run(main, seed=1)
+
+    test.__name__ = main.__name__
+    return test
+
+
+class Told:
+    """Counts how often it is told."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> None:
+        self.times += 1
+
+
+def step(*argv: str, purpose: str = "p", **more: Any) -> Run:
+    return Run(argv, purpose, **more)
+
+
+@simulated
+async def test_steps_run_in_order_and_stop_at_the_first_failure(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.answers["b"] = Completed(3, "", "no")
+    done = Told()
+    assert node.hands.start("w", (step("a"), step("b", purpose="q"), step("c")), done)
+    await sim.clock.sleep(1)
+    assert machine.ran == ["a", "b"]
+    assert done.times == 1
+    failed = node.memory.last("w", "q")
+    assert failed is not None
+    assert (failed.exit_code, failed.output, failed.failures) == (3, "no", 1)
+    succeeded = node.memory.last("w", "p")
+    assert succeeded is not None
+    assert succeeded.succeeded
+
+
+@simulated
+async def test_exit_codes_that_a_step_accepts_are_no_failure(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.answers["a"] = Completed(10, "")
+    node.hands.start("w", (step("a", accept=(0, 10)), step("b")), Told())
+    await sim.clock.sleep(1)
+    assert machine.ran == ["a", "b"]
+
+
+@simulated
+async def test_one_name_has_one_piece_of_work_and_who_asked_for_more_is_told_of_its_end(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.slow["a"] = 5.0
+    first, second = Told(), Told()
+    assert node.hands.start("w", (step("a"),), first)
+    assert node.hands.busy("w")
+    for _ in range(3):
+        assert not node.hands.start("w", (step("b"),), second)
+    await sim.clock.sleep(6)
+    assert machine.ran == ["a"]
+    assert (first.times, second.times) == (1, 1)
+    assert not node.hands.busy("w")
+
+
+@simulated
+async def test_other_names_go_on_meanwhile_within_the_slots(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock, slots=3)
+    machine.slow["a"] = 1.0
+    for number in range(10):
+        node.hands.start(f"w{number}", (step("a"),), Told())
+    await sim.clock.sleep(10)
+    assert len(machine.ran) == 10
+    assert machine.most_at_once == 3
+
+
+@simulated
+async def test_failures_in_a_row_about_the_same_thing_are_counted(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.answers["a"] = Completed(1, "")
+    for about, expected in (("x", (1, 1)), ("x", (2, 2)), ("y", (1, 1)), ("y", (2, 2))):
+        node.hands.start("w", (step("a", about=about),), Told())
+        await sim.clock.sleep(1)
+        last = node.memory.last("w", "p")
+        assert last is not None
+        assert (last.failures, last.times) == expected
+    del machine.answers["a"]
+    node.hands.start("w", (step("a", about="y"),), Told())
+    await sim.clock.sleep(1)
+    last = node.memory.last("w", "p")
+    assert last is not None
+    assert (last.failures, last.times) == (0, 3)
+
+
+@simulated
+async def test_a_hung_command_blocks_its_own_name_and_nothing_else(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock, slots=1)
+    machine.hanging.add("a")
+    done, later = Told(), Told()
+    node.hands.start("w", (step("a"), step("after")), done)
+    await sim.clock.sleep(11)
+    assert done.times == 1  # told that it hangs
+    hung = node.memory.last("w", "p")
+    assert hung is not None
+    assert hung.hung
+    assert hung.exit_code is None
+    assert node.hands.hung("w") == "a"
+    assert node.hands.busy("w")
+    assert not node.hands.start("w", (step("b"),), later)
+    assert node.hands.start("other", (step("c"),), Told())
+    await sim.clock.sleep(1)
+    assert "c" in machine.ran  # the slot was given back
+    machine.hanging.clear()
+    await sim.clock.sleep(2)
+    assert not node.hands.busy("w")
+    assert node.hands.hung("w") == ""
+    assert later.times >= 1
+    assert "after" not in machine.ran
+
+
+@pytest.mark.parametrize(
+    "error", [CommandNotFound("no such program"), OSError("input/output error"), ValueError("ours")]
+)
+def test_whatever_goes_wrong_is_an_outcome(error: Exception) -> None:
+    async def main(sim: Simulation) -> None:
+        node, machine = scripted_node(sim.clock)
+        machine.answers["a"] = error
+        done = Told()
+        node.hands.start("w", (step("a"),), done)
+        await sim.clock.sleep(1)
+        last = node.memory.last("w", "p")
+        assert last is not None
+        assert not last.succeeded
+        assert last.exit_code is None
+        assert done.times == 1
+
+    run(main, seed=1)
+
+
+@simulated
+async def test_what_a_command_changes_is_marked_before_it_runs_and_after(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    kernel, volumes = node.memory.resource("r"), node.memory.logical_volumes
+    kernel.saw(None, marks=kernel.marks)
+    volumes.saw({}, marks=volumes.marks)
+    machine.slow["a"] = 2.0
+    node.hands.start("w", (step("a", changes=(kernel_of("r"), LVM)),), Told())
+    await sim.clock.sleep(1)
+    assert not kernel.current
+    assert not volumes.current
+    kernel.saw(None, marks=kernel.marks)  # somebody looks meanwhile
+    await sim.clock.sleep(2)
+    assert not kernel.current
+
+
+@simulated
+async def test_what_is_written_moved_and_removed_is_known_at_once(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    steps: tuple[Step, ...] = (WriteFile("/a", "text", "p"), MoveFile("/a", "/b", "p"))
+    node.hands.start("w", steps, Told())
+    await sim.clock.sleep(1)
+    assert machine.files == {"/b": b"text"}
+    assert node.memory.file("/b").value == "text"
+    assert node.memory.file("/b").current
+    assert node.memory.file("/a").value is None
+    assert node.memory.file("/a").current
+    node.hands.start("w", (RemoveFile("/b", "p"),), Told())
+    await sim.clock.sleep(1)
+    assert node.memory.file("/b").value is None
+    assert machine.files == {}
+
+
+def test_a_step_never_shows_what_is_in_a_file() -> None:
+    assert "secret" not in repr(WriteFile("/a", "a secret", "p"))
+
+
+@simulated
+async def test_a_look_that_fails_is_an_outcome(sim: Simulation) -> None:
+    node, _ = scripted_node(sim.clock)
+
+    async def look(subject: str) -> None:
+        raise OSError(f"cannot look at {subject}")
+
+    node.hands.lookers[FILE] = look
+    node.hands.start("w", (Look(FILE, "/x"), step("a")), Told())
+    await sim.clock.sleep(1)
+    last = node.memory.last("w", "look")
+    assert last is not None
+    assert "cannot look at /x" in last.output
+
+
+@simulated
+async def test_closing_lets_the_step_under_way_end_and_begins_nothing_more(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.slow["a"] = 2.0
+    machine.slow["forever"] = 1000.0
+    node.hands.start("w", (step("a"), step("b")), Told())
+    node.hands.start("v", (step("forever"),), Told())
+    await sim.clock.sleep(1)
+    began = sim.clock.monotonic()
+    await node.hands.close()
+    assert sim.clock.monotonic() - began < 6
+    last = node.memory.last("w", "p")
+    assert last is not None
+    assert last.succeeded
+    assert sorted(machine.ran) == ["a", "forever"]
+    assert not node.hands.start("u", (step("c"),), Told())
+
+
+def test_two_wakes_of_one_key_are_one() -> None:
+    signal = Signal()
+    assert Wake(signal, Key("", "a")) == Wake(signal, Key("", "a"))
+    assert Wake(signal, Key("", "a")) != Wake(signal, Key("", "b"))
