@@ -111,20 +111,21 @@ class Agent:
 
     async def _work(self) -> None:
         self._manager = manager = self._make_manager()
-        async with asyncio.TaskGroup() as group:
-            background = [group.create_task(self.heartbeat.hold(), name="heartbeat")]
-            background += [
-                group.create_task(_endless(work), name=f"task of {_name(part)}")
-                for part in self._parts
-                for work in part.tasks(self.node)
-            ]
-            managed = group.create_task(manager.run(), name="manager")
-            await self._stopping.wait()
-            manager.stop()
-            await managed
-            await self.node.hands.close()
-            for task in background:
-                task.cancel()
+        works = [(_name(part), work) for part in self._parts for work in part.tasks(self.node)]
+        try:
+            async with asyncio.TaskGroup() as group:
+                background = [group.create_task(self.heartbeat.hold(), name="heartbeat")]
+                background += [group.create_task(_endless(work), name=f"task of {name}") for name, work in works]
+                managed = group.create_task(manager.run(), name="manager")
+                await self._stopping.wait()
+                manager.stop()
+                await managed
+                await self.node.hands.close()
+                for task in background:
+                    task.cancel()
+        finally:
+            for _, work in works:
+                work.close()  # one that was cancelled before its first step would complain that nobody ran it
 
     def _make_manager(self) -> Manager:
         controllers = [
