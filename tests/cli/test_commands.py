@@ -49,7 +49,7 @@ def test_completion_is_a_script_for_the_shell(shell: str) -> None:
 
 
 def test_every_command_explains_itself() -> None:
-    for command in ("up", "crds", "config", "version", "completion"):
+    for command in ("up", "agent", "crds", "config", "version", "completion"):
         assert command in run("--help")
         assert "Usage:" in run(command, "--help")
 
