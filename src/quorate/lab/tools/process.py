@@ -149,6 +149,10 @@ class Process:
         self._program = program
         self._advance()
 
+    def abandon(self, exit_code: int) -> None:
+        """End a process that was never started."""
+        self._end(exit_code)
+
     def kill(self) -> None:
         """Terminate it: at once, or when what it waits for in the kernel is over."""
         self._killed = True

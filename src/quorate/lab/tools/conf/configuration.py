@@ -9,13 +9,15 @@ from __future__ import annotations
 import fnmatch
 import functools
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from quorate.lab.tools.conf import parser
 from quorate.lab.tools.conf.model import Address, Connection, End, HostSection, Resource, Settings, Volume
 
 MAIN_FILE = "/etc/drbd.conf"
+#: What is given as the main file by whoever wants no other file read than the one under test.
+NOTHING = "/dev/null"
 
 
 class ConfigInvalid(Exception):
@@ -79,33 +81,83 @@ class Configuration:
         return configuration
 
     def _check(self) -> None:
-        first_used: dict[tuple[str, str], str] = {}
-
-        def unique(where: str, what: str, key: str) -> None:
-            earlier = first_used.setdefault((what, key), where)
-            if earlier != where:
-                raise ConfigInvalid(
-                    f"{where}: conflicting use of {what} '{key}' ...\n{earlier}: {what} '{key}' first used here."
-                )
-
+        """What is wrong in several places at once: first what is used twice, then what is missing or clashes."""
+        used = _Used()
         for entry in self._placed:
             resource = entry.resource
-            unique(entry.where(resource.line), "resource name", resource.name)
+            used.once(entry.where(resource.line), "resource section", resource.name)
             for host in resource.hosts:
+                used.once(entry.where(host.line), "host section", f"{resource.name}: on {host.name}")
                 if host.node_id is not None:
-                    unique(entry.where(host.node_id_line), "node-id", f"{resource.name}:{host.node_id}")
-                if host.address is not None:
-                    unique(entry.where(host.line), "IP", f"{host.address.ip}:{host.address.port}")
+                    used.once(entry.where(host.node_id_line), "node-id", f"{resource.name}:{host.node_id}")
                 for volume in host.volumes:
                     if volume.minor is not None:
-                        unique(entry.where(volume.line), "device-minor", f"device-minor:{host.name}:{volume.minor}")
-                    if volume.disk not in (None, "none"):
-                        unique(entry.where(volume.line), "disk", f"disk:{host.name}:{volume.disk}")
+                        minor = f"device-minor:{host.name}:{volume.minor}"
+                        used.once(entry.where(volume.line), "device-minor", minor)
+        problems = [problem for entry in self._placed for problem in _incomplete(entry)]
+        problems += _shared_addresses(self._placed)
+        if problems:
+            raise ConfigInvalid("\n".join([*problems, "command sh-nop exited with code 10"]))
 
     def part(self, name: str, host_name: str) -> Part | None:
         """The host's part in a resource; None when the resource does not mention it."""
         resource = self.resources.get(name)
         return _part(resource, host_name) if resource is not None else None
+
+
+class _Used:
+    """Names that may be given only once, and where they were."""
+
+    def __init__(self) -> None:
+        self._where: dict[tuple[str, str], str] = {}
+
+    def once(self, where: str, what: str, name: str) -> None:
+        if (what, name) in self._where:
+            earlier = self._where[what, name]
+            raise ConfigInvalid(
+                f"{where}: conflicting use of {what} '{name}' ...\n{earlier}: {what} '{name}' first used here."
+            )
+        self._where[what, name] = where
+
+
+def _incomplete(entry: _Placed) -> Iterator[str]:
+    resource = entry.resource
+    for connection in resource.connections:
+        if len(connection.ends) != 2:
+            yield f"{entry.where(connection.line)}: Resource {resource.name}: connection needs to have two endpoints"
+        for end in connection.ends:
+            if resource.host(end.host) is None:
+                yield (
+                    f'{entry.where(connection.line)}: in resource {resource.name} a hostname ("{end.host}") is given\n'
+                    'with a "host" keyword, has no "address" keyword, and no matching\nhost section ("on" keyword)'
+                )
+    for host in resource.hosts:
+        where = f"{entry.where(host.line)}: in resource {resource.name}, on {host.name} {{ ... }}:"
+        if host.node_id is None:
+            yield f"{where} 'node-id' keyword missing."
+        if any(volume.minor is None for volume in _volumes(resource, host)):
+            yield f"{where} 'device' keyword missing."
+        for other in resource.hosts:
+            numbers = {volume.number for volume in _volumes(resource, host)}
+            for volume in _volumes(resource, other):
+                if volume.number not in numbers:
+                    yield f"{where} volume {volume.number} missing (present on {other.name})"
+
+
+def _shared_addresses(placed: tuple[_Placed, ...]) -> Iterator[str]:
+    """An address and port that two resources have on the same host."""
+    first: dict[tuple[str, str], _Placed] = {}
+    for entry in placed:
+        for host in entry.resource.hosts:
+            if host.address is None:
+                continue
+            text = str(host.address).replace(" ", ":", 1)
+            earlier = first.setdefault((host.name, text), entry)
+            if earlier.resource.name != entry.resource.name:
+                yield (
+                    f"{entry.path}:0: in resource {entry.resource.name}\n"
+                    f"    {text} is also used {earlier.path}:0 (resource {earlier.resource.name})"
+                )
 
 
 class _Reading:
@@ -120,31 +172,34 @@ class _Reading:
     def read(self, path: str, first_line: int) -> int:
         """Read a file and what it includes; the number of its last line."""
         try:
-            text = self._files[path].decode(errors="replace")
+            text = "" if path == NOTHING else self._files[path].decode(errors="replace")
         except KeyError:
             raise FileNotFoundError(path) from None
         try:
             document = parser.parse(text)
-        except parser.Problem as problem:
-            raise ConfigInvalid(f"{path}:{problem.line + first_line - 1}: {problem.text}") from None
+        except parser.Refused as refused:
+            lines = [f"{path}:{problem.line + first_line - 1}: {problem.text}" for problem in refused.problems]
+            raise ConfigInvalid("\n".join(lines)) from None
         for include in document.includes:
             pattern = posixpath.join(posixpath.dirname(path), include.pattern)
-            for found in sorted(name for name in self._files if fnmatch.fnmatchcase(name, pattern)):
+            names = sorted(name for name in self._files if fnmatch.fnmatchcase(name, pattern))
+            if not names and not set(pattern) & set("*?["):
+                raise ConfigInvalid(f"{path}:{document.lines - 1}: Failed to open include file '{include.pattern}'.")
+            for found in names:
                 if found != self._exclude and found.count("/") == pattern.count("/"):
                     self.read(found, 1)
         self._found += (_Placed(path, first_line, resource) for resource in document.resources)
-        if document.common is not None:
-            self._common.append(document.common)
+        self._common.append(document.common)
         return first_line + document.lines - 1
 
     def placed(self) -> list[_Placed]:
         """Every resource, with what ``common`` sections give to all."""
-        if not self._common:
-            return self._found
         return [replace(entry, resource=self._with_common(entry.resource)) for entry in self._found]
 
     def _with_common(self, resource: Resource) -> Resource:
         for common in self._common:
+            if not (common.options or common.net or common.disk or common.peer_device):
+                continue
             resource = replace(
                 resource,
                 options=_overlay(common.options, resource.options),
@@ -176,6 +231,13 @@ def _overlay(inherited: Settings, own: Settings) -> Settings:
     return (*(setting for setting in inherited if setting[0] not in nearer), *own)
 
 
+def _connection_net(resource: Resource, connection: Connection) -> Settings:
+    """Drbdadm puts what a connection inherits before its own options, last first."""
+    nearer = {name for name, _ in connection.net}
+    inherited = dict(resource.net)  # the last of equal names counts
+    return (*((name, inherited[name]) for name in reversed(inherited) if name not in nearer), *connection.net)
+
+
 def _volumes(resource: Resource, host: HostSection) -> tuple[Volume, ...]:
     own = {volume.number for volume in host.volumes}
     return (*host.volumes, *(volume for volume in resource.volumes if volume.number not in own))
@@ -191,7 +253,9 @@ def _peer(resource: Resource, me: HostSection, connection: Connection) -> Peer |
     ends = {end.host: end for end in connection.ends}
     if me.name not in ends:
         return None
-    (other,) = (end for end in connection.ends if end.host != me.name)
+    other = next((end for end in connection.ends if end.host != me.name), None)
+    if other is None:
+        return None
     host = resource.host(other.host)
     local, remote = ends[me.name].address or me.address, other.address or (host.address if host else None)
     if host is None or host.node_id is None or local is None or remote is None:
@@ -201,7 +265,7 @@ def _peer(resource: Resource, me: HostSection, connection: Connection) -> Peer |
         host.name,
         local,
         remote,
-        _overlay(resource.net, connection.net),
+        _connection_net(resource, connection),
         _overlay(resource.peer_device, connection.peer_device),
         frozenset(volume.number for volume in _volumes(resource, host) if volume.diskless),
     )

@@ -102,5 +102,5 @@ class Document:
 
     resources: tuple[Resource, ...]
     includes: tuple[Include, ...]
-    common: Resource | None
+    common: Resource
     lines: int

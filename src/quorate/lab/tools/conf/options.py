@@ -43,7 +43,7 @@ class Option:
         if value in self.choices:
             return None
         if self.kind is Kind.CHOICE:
-            return "not valid"
+            return f"not valid.\nAllowed values are: {' | '.join(self.choices)}"
         number = self.number(value)
         if number is None:
             return "not a number" if self.kind is Kind.NUMBER else "not valid"
@@ -66,9 +66,6 @@ class Option:
         if self.kind in (Kind.NUMBER, Kind.CHOICE_OR_NUMBER) and value not in self.choices:
             return f"{self.number(value)}{self.unit}"
         return value
-
-    def comparable(self, value: str) -> str:
-        return self.canonical(value)
 
 
 def _number(name: str, low: int, high: int, default: int, unit: str = "", base: int = 1) -> Option:
@@ -174,7 +171,7 @@ DISK = _group(
     _flag("disk-drain", True),
     _flag("md-flushes", True),
     _number("resync-after", -1, 1 << 30, -1),
-    _number("al-extents", 67, 65534, 1237),
+    _number("al-extents", 0, 65534, 1237),
     _flag("al-updates", True),
     _flag("discard-zeroes-if-aligned", True),
     _flag("disable-write-same", False),
@@ -202,7 +199,25 @@ PEER_DEVICE = _group(
     _number("c-plan-ahead", 0, 300, 20),
     _number("c-delay-target", 1, 100, 10),
     _number("c-fill-target", 0, 1 << 20, 100, "s", 512),
-    _number("c-max-rate", 250, 4 << 20, 102400, "k", 1024),
+    _number("c-max-rate", 0, 4 << 20, 102400, "k", 1024),
     _number("c-min-rate", 0, 4 << 20, 250, "k", 1024),
     _flag("bitmap", True),
+)
+
+HANDLERS = (
+    "pri-on-incon-degr",
+    "pri-lost-after-sb",
+    "pri-lost",
+    "initial-split-brain",
+    "split-brain",
+    "outdate-peer",
+    "fence-peer",
+    "unfence-peer",
+    "local-io-error",
+    "before-resync-target",
+    "after-resync-target",
+    "before-resync-source",
+    "out-of-sync",
+    "quorum-lost",
+    "disconnected",
 )

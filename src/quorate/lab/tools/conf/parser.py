@@ -1,6 +1,7 @@
 """Reads one drbd.conf text into a ``model.Document``, with drbdadm's own errors.
 
-A text is read once: equal texts give the same document, however many commands read the file.
+A wrong value is noted and reading goes on; a wrong word ends it. A text is read once: equal texts give the same
+document, however many commands read the file.
 """
 
 from __future__ import annotations
@@ -24,34 +25,74 @@ from quorate.lab.tools.conf.model import (
     Volume,
 )
 
+_RESOURCE_WORDS = (
+    "protocol | on | disk | net | syncer | startup | handlers | connection | ignore-on | stacked-on-top-of | skip"
+)
+_FILE_WORDS = "global | common | resource | skip | include |\n\trequire-drbd-module-version-{eq,ne,gt,ge,lt,le}"
+_HOST_WORDS = "disk | device | address | meta-disk | flexible-meta-disk | node-id | skip"
+_VOLUME_WORDS = "device | disk | meta-disk | flex-meta-disk | }"
+_HIGHEST_NODE_ID = 32
+_HIGHEST_PORT = 65535
+#: The number that drbdadm's scanner has for a word; a mark's is its character.
+_WORD = 281
 
-class Problem(Exception):
-    """A text that drbdadm refuses. ``line`` counts from one within the text."""
 
-    def __init__(self, line: int, text: str) -> None:
-        super().__init__(text)
-        self.line = line
-        self.text = text
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that drbdadm refuses. ``line`` counts from one within the text."""
+
+    line: int
+    text: str
+
+
+class Refused(Exception):
+    """A text with problems."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
 
 
 @functools.lru_cache(maxsize=4096)
-def _outcome(text: str) -> Document | tuple[int, str]:
+def _outcome(text: str) -> Document | tuple[Problem, ...]:
+    reader = _Parser(tokens(text))
     try:
-        return _Parser(tokens(text)).document()
-    except Problem as problem:
-        return problem.line, problem.text
+        document = reader.document()
+    except _Stop as stop:
+        return (*reader.problems, stop.problem)
+    return tuple(reader.problems) or document
 
 
 def parse(text: str) -> Document:
-    """The document; raises Problem."""
+    """The document; raises Refused."""
     outcome = _outcome(text)
     if isinstance(outcome, Document):
         return outcome
-    raise Problem(*outcome)
+    raise Refused(outcome)
+
+
+class _Stop(Exception):
+    """Nothing sensible can be read after this."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 def _shortened(value: str) -> str:
     return value if len(value) <= 20 else value[:20] + "..."
+
+
+def _unexpected(token: Token, expected: str) -> _Stop:
+    """A word that is none of those that may stand here."""
+    return _Stop(Problem(token.line, f"Parse error: '{expected}' expected,\n\tbut got '{_shortened(token.text)}'"))
+
+
+def _unscanned(token: Token, expected: str) -> _Stop:
+    """A token of the wrong kind: drbdadm adds its scanner's number for it."""
+    number = _WORD if token.is_value else ord(token.text) if token.text else 0
+    stop = _unexpected(token, expected)
+    return _Stop(replace(stop.problem, text=f"{stop.problem.text} (TK {number})"))
 
 
 @dataclass
@@ -82,6 +123,7 @@ class _Draft:
 
 class _Parser:
     def __init__(self, stream: list[Token]) -> None:
+        self.problems: list[Problem] = []
         self._stream = stream
         self._position = 0
 
@@ -95,37 +137,41 @@ class _Parser:
     def _peek(self) -> Token:
         return self._stream[self._position]
 
-    def _refuse(self, token: Token, expected: str) -> Problem:
-        return Problem(token.line, f"Parse error: '{expected}' expected,\n\tbut got '{_shortened(token.text)}'")
-
     def _mark(self, mark: str) -> None:
         token = self._next()
         if not token.is_mark(mark):
-            raise self._refuse(token, mark)
+            raise _unscanned(token, mark)
 
-    def _value(self, expected: str) -> Token:
+    def _value(self) -> Token:
         token = self._next()
         if not token.is_value:
-            raise self._refuse(token, expected)
+            raise _unscanned(token, "TK_STRING")
         return token
 
-    def _integer(self, what: str) -> Token:
-        token = self._value(what)
-        if not token.text.isdecimal():
-            raise self._refuse(token, what)
+    def _integer(self) -> Token:
+        token = self._next()
+        if not token.is_value or not token.text.isdecimal():
+            raise _unscanned(token, "TK_INTEGER")
         return token
 
-    def _section(self, entry: Callable[[Token], None], *, may_end_open: bool = False) -> None:
-        """Entries between braces. The outermost section of a file may lack its last brace, as with the real one."""
+    def _in_range(self, token: Token, what: str, low: int, high: int) -> int:
+        number = int(token.text)
+        if not low <= number <= high:
+            text = f"{what} {token.text} => {number} out of range [{low}..{high}]."
+            self.problems.append(Problem(token.line, text))
+        return number
+
+    def _section(self, entry: Callable[[Token], None], words: str | None = None) -> None:
+        """Entries between braces. Without ``words`` the file may end before the last brace, as with the real one."""
         self._mark("{")
         while True:
             token = self._next()
             if token.is_mark("}"):
                 return
             if token is self._stream[-1]:
-                if may_end_open:
+                if words is None:
                     return
-                raise self._refuse(token, "}")
+                raise _unexpected(token, words)
             entry(token)
 
     # --- the file ---
@@ -133,25 +179,21 @@ class _Parser:
     def document(self) -> Document:
         resources: list[Resource] = []
         includes: list[Include] = []
-        common: Resource | None = None
+        common = _Draft()
         while (token := self._next()) is not self._stream[-1]:
             match token.text:
                 case "resource":
                     resources.append(self._resource())
                 case "common":
-                    draft = _Draft()
-                    self._section(lambda entry, draft=draft: self._resource_entry(entry, draft))  # type: ignore[misc]
-                    common = draft.resource("common", token.line)
+                    self._section(lambda entry: self._resource_entry(entry, common))
                 case "include":
-                    includes.append(Include(self._value("path").text))
+                    includes.append(Include(self._value().text))
                     self._mark(";")
-                case "global":
-                    self._section(self._skip_entry)
-                case "skip":
+                case "global" | "skip":
                     self._skip_entry(token)
                 case _:
-                    raise self._refuse(token, "global | common | resource | skip | include")
-        return Document(tuple(resources), tuple(includes), common, self._stream[-1].line)
+                    raise _unexpected(token, _FILE_WORDS)
+        return Document(tuple(resources), tuple(includes), common.resource("common", 0), self._stream[-1].line)
 
     def _skip_entry(self, _token: Token) -> None:
         """An entry that matters to nobody: up to its semicolon, or past its braces."""
@@ -161,24 +203,26 @@ class _Parser:
                 self._next()
                 return
             if token.is_mark("{"):
-                self._section(self._skip_entry)
+                self._section(self._skip_entry, ";")
                 return
             if token is self._stream[-1]:
-                raise self._refuse(token, ";")
+                raise _unscanned(token, ";")
             self._next()
 
     def _resource(self) -> Resource:
-        name = self._value("resource name")
+        name = self._value()
         draft = _Draft()
-        self._section(lambda token: self._resource_entry(token, draft), may_end_open=True)
+        self._section(lambda token: self._resource_entry(token, draft))
         return draft.resource(name.text, name.line)
 
     def _resource_entry(self, token: Token, draft: _Draft) -> None:
         match token.text:
             case "options":
-                draft.options += self._settings(options.RESOURCE)
+                draft.options += self._settings(options.RESOURCE, " | ".join(options.RESOURCE))
             case "net":
-                draft.net += self._settings(options.NET)
+                draft.net += self._net()
+            case "protocol":
+                draft.net.append(self._setting(token, options.NET, ""))
             case "disk":
                 disk, peer_device = self._disk_settings()
                 draft.disk += disk
@@ -186,52 +230,59 @@ class _Parser:
             case "on":
                 draft.hosts += self._hosts()
             case "volume":
-                draft.volumes.append(self._volume(self._integer("volume number")))
+                draft.volumes.append(self._volume(self._integer()))
             case "connection":
                 draft.connections.append(self._connection(token))
             case "connection-mesh":
                 draft.connections += self._mesh(token)
-            case "startup" | "handlers" | "proxy" | "syncer":
-                self._section(self._skip_entry)
+            case "handlers":
+                self._section(self._handler, " | ".join(options.HANDLERS))
+            case "startup" | "proxy" | "syncer" | "skip":
+                self._skip_entry(token)
             case _:
-                raise self._refuse(token, "protocol | on | disk | net | syncer | startup | handlers")
+                raise _unscanned(token, _RESOURCE_WORDS)
+
+    def _handler(self, token: Token) -> None:
+        if token.text not in options.HANDLERS:
+            raise _unexpected(token, " | ".join(options.HANDLERS))
+        self._skip_entry(token)
 
     # --- options ---
 
-    def _settings(self, allowed: Mapping[str, options.Option]) -> list[tuple[str, str]]:
+    def _net(self) -> list[tuple[str, str]]:
+        return self._settings(options.NET, "an option keyword")
+
+    def _settings(self, allowed: Mapping[str, options.Option], words: str) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        self._section(lambda token: found.append(self._setting(token, allowed)))
+        self._section(lambda token: found.append(self._setting(token, allowed, words)), words)
         return found
 
     def _disk_settings(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        both = {**options.DISK, **options.PEER_DEVICE}
-        found = self._settings(both)
+        found = self._settings({**options.DISK, **options.PEER_DEVICE}, " | ".join(options.PEER_DEVICE))
         return (
             [setting for setting in found if setting[0] in options.DISK],
             [setting for setting in found if setting[0] in options.PEER_DEVICE],
         )
 
-    def _setting(self, token: Token, allowed: Mapping[str, options.Option]) -> tuple[str, str]:
+    def _setting(self, token: Token, allowed: Mapping[str, options.Option], words: str) -> tuple[str, str]:
         option = allowed.get(token.text) if token.is_value and not token.text.startswith("_") else None
         if option is None:
-            names = " | ".join(name for name in allowed if not name.startswith("_"))
-            raise self._refuse(token, names)
-        if option.kind is options.Kind.FLAG and self._peek().is_mark(";"):
-            value = "yes"
-        else:
-            word = self._value("option value")
+            raise _unexpected(token, words)
+        value = {options.Kind.FLAG: "yes"}.get(option.kind, "")
+        if not self._peek().is_mark(";") or option.kind not in (options.Kind.FLAG, options.Kind.TEXT):
+            word = self._value()
             value = word.text
             if problem := option.problem(value):
                 head, _, tail = problem.partition(".\n")
                 text = f"Parse error: while parsing value ('{_shortened(value)}')\nfor {option.name}. Value is {head}."
-                raise Problem(word.line, text + (f"\n{tail}" if tail else ""))
+                self.problems.append(Problem(word.line, text + (f"\n{tail}" if tail else "")))
         self._mark(";")
         return option.name, value
 
     # --- members ---
 
     def _hosts(self) -> list[HostSection]:
-        names = [self._value("host name")]
+        names = [self._value()]
         while self._peek().is_value:
             names.append(self._next())
         section = [HostSection(names[0].text, names[0].line)]
@@ -240,35 +291,39 @@ class _Parser:
             host = section[0]
             match token.text:
                 case "node-id":
-                    number = self._integer("node-id")
-                    section[0] = replace(host, node_id=int(number.text), node_id_line=number.line)
+                    number = self._integer()
+                    node_id = self._in_range(number, "node-id", 0, _HIGHEST_NODE_ID)
+                    section[0] = replace(host, node_id=node_id, node_id_line=number.line)
                     self._mark(";")
                 case "address":
                     section[0] = replace(host, address=self._address())
                     self._mark(";")
                 case "volume":
-                    volume = self._volume(self._integer("volume number"))
+                    volume = self._volume(self._integer())
                     section[0] = replace(host, volumes=(*host.volumes, volume))
-                case "device" | "disk" | "meta-disk":
+                case "device" | "disk" | "meta-disk" | "flexible-meta-disk":
                     implicit = host.volume(0) or Volume(0, token.line)
                     section[0] = replace(host, volumes=(self._volume_entry(token, implicit),))
                 case "options":
-                    section[0] = replace(host, settings=tuple(self._settings(options.RESOURCE)))
+                    settings = self._settings(options.RESOURCE, " | ".join(options.RESOURCE))
+                    section[0] = replace(host, settings=tuple(settings))
                 case _:
-                    raise self._refuse(token, "disk | device | address | meta-disk | flexible-meta-disk")
+                    raise _unexpected(token, _HOST_WORDS)
 
-        self._section(entry)
-        return [replace(section[0], name=name.text) for name in names]
+        self._section(entry, _HOST_WORDS)
+        return [replace(section[0], name=name.text, line=name.line) for name in names]
 
     def _address(self) -> Address:
         family = "ipv4"
-        word = self._value("address")
+        word = self._value()
         if word.text in ("ipv4", "ipv6", "ssocks", "sdp"):
-            family, word = word.text, self._value("address")
+            family, word = word.text, self._value()
         ip, colon, port = word.text.rpartition(":")
-        if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise self._refuse(word, "IP:port")
-        return Address(family, ip, int(port))
+        if not colon:
+            raise _unscanned(self._peek(), ":")
+        if not port.isdecimal():
+            raise _unscanned(replace(word, text=port), "TK_INTEGER")
+        return Address(family, ip, self._in_range(replace(word, text=port), "port", 1, _HIGHEST_PORT))
 
     def _volume(self, number: Token) -> Volume:
         volume = [Volume(int(number.text), number.line)]
@@ -276,37 +331,40 @@ class _Parser:
         def entry(token: Token) -> None:
             volume[0] = self._volume_entry(token, volume[0])
 
-        self._section(entry)
+        self._section(entry, _VOLUME_WORDS)
         return volume[0]
 
     def _volume_entry(self, token: Token, volume: Volume) -> Volume:
         match token.text:
             case "device":
-                word = self._value("device | minor")
-                if word.text == "minor":
-                    number = self._integer("minor")
-                elif word.text.startswith("/dev/drbd") and word.text[9:].isdecimal():
-                    number = replace(word, text=word.text[9:])
-                elif self._peek().text == "minor":
-                    self._next()
-                    number = self._integer("minor")
-                else:
-                    raise self._refuse(word, "minor | /dev/drbd")
+                number = self._minor()
                 self._mark(";")
                 return replace(volume, minor=int(number.text), line=number.line)
             case "disk" if self._peek().is_mark("{"):
                 disk, _peer_device = self._disk_settings()
                 return replace(volume, settings=(*volume.settings, *disk))
             case "disk":
-                path = self._value("disk")
+                path = self._value()
                 self._mark(";")
                 return replace(volume, disk=path.text)
             case "meta-disk" | "flexible-meta-disk":
-                path = self._value("meta-disk")
+                path = self._value()
                 self._mark(";")
                 return replace(volume, meta_disk=path.text)
             case _:
-                raise self._refuse(token, "device | disk | meta-disk | flexible-meta-disk")
+                raise _unscanned(token, _VOLUME_WORDS)
+
+    def _minor(self) -> Token:
+        """``minor 1000``, ``/dev/drbd1000``, or both."""
+        word = self._value()
+        if word.text != "minor" and self._peek().text != "minor":
+            number = word.text.removeprefix("/dev/drbd")
+            if not number.isdecimal():
+                raise _unscanned(word, "minor")
+            return replace(word, text=number)
+        if word.text != "minor":
+            self._next()
+        return self._integer()
 
     # --- connections ---
 
@@ -316,46 +374,47 @@ class _Parser:
         ends: list[End] = []
         net: list[tuple[str, str]] = []
         peer_device: list[tuple[str, str]] = []
+        words = "host | net | skip | }"
 
         def entry(token: Token) -> None:
             match token.text:
                 case "host":
                     ends.append(self._end())
                 case "path":
-                    self._section(entry)
+                    self._section(entry, words)
                 case "net":
-                    net.extend(self._settings(options.NET))
+                    net.extend(self._net())
                 case "disk":
-                    peer_device.extend(self._settings(options.PEER_DEVICE))
+                    peer_device.extend(self._settings(options.PEER_DEVICE, " | ".join(options.PEER_DEVICE)))
                 case "volume":
-                    self._integer("volume number")
-                    self._section(volume_entry)
-                case "protocol" | "skip" | "_name":
+                    self._integer()
+                    self._section(volume_entry, "disk")
+                case "protocol":
+                    net.append(self._setting(token, options.NET, ""))
+                case "skip" | "_name":
                     self._skip_entry(token)
                 case _:
-                    raise self._refuse(token, "host | net | skip | }")
+                    raise _unscanned(token, words)
 
         def volume_entry(token: Token) -> None:
             if token.text != "disk":
-                raise self._refuse(token, "disk")
-            peer_device.extend(self._settings(options.PEER_DEVICE))
+                raise _unscanned(token, "disk")
+            peer_device.extend(self._settings(options.PEER_DEVICE, " | ".join(options.PEER_DEVICE)))
 
-        self._section(entry)
-        if len(ends) != 2:
-            raise Problem(start.line, "connection must have exactly two host statements")
+        self._section(entry, words)
         return Connection(start.line, tuple(ends), tuple(net), tuple(peer_device))
 
     def _end(self) -> End:
-        name = self._value("host name")
+        name = self._value()
         address = None
         while self._peek().is_value:
             word = self._next()
             if word.text == "address":
                 address = self._address()
             elif word.text == "port":
-                self._integer("port")
+                self._integer()
             else:
-                raise self._refuse(word, "address | port | ;")
+                raise _unscanned(word, "address | port | ;")
         self._mark(";")
         return End(name.text, address)
 
@@ -363,6 +422,7 @@ class _Parser:
         names: list[str] = []
         net: Settings = ()
         peer_device: Settings = ()
+        words = "hosts | net | }"
 
         def entry(token: Token) -> None:
             nonlocal net, peer_device
@@ -372,13 +432,14 @@ class _Parser:
                         names.append(self._next().text)
                     self._mark(";")
                 case "net":
-                    net = (*net, *self._settings(options.NET))
+                    net = (*net, *self._net())
                 case "disk":
-                    peer_device = (*peer_device, *self._settings(options.PEER_DEVICE))
+                    own = self._settings(options.PEER_DEVICE, " | ".join(options.PEER_DEVICE))
+                    peer_device = (*peer_device, *own)
                 case _:
-                    raise self._refuse(token, "hosts | net")
+                    raise _unscanned(token, words)
 
-        self._section(entry)
+        self._section(entry, words)
         return [
             Connection(start.line, (End(one, None), End(other, None)), net, peer_device)
             for one, other in itertools.combinations(names, 2)

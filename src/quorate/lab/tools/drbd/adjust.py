@@ -39,8 +39,8 @@ def configured(part: Part, kernel: Kernel) -> Mapping[str, Any] | None:
 
 
 def words(settings: Settings) -> list[str]:
-    """Options of a file as drbdadm passes them on: last first."""
-    return [f"--{name}={value}" for name, value in reversed(settings)]
+    """Options as drbdadm passes them on."""
+    return [f"--{name}={value}" for name, value in settings]
 
 
 def differ(settings: Settings, present: Mapping[str, Any], known: Mapping[str, Option]) -> bool:
@@ -141,7 +141,8 @@ def _peer_devices(part: Part, kernel: Kernel) -> Iterator[Command]:
             shown = _shown_peer_device(present.get(peer.node_id, {}), volume.number)
             if differ(settings, shown, options.PEER_DEVICE):
                 where = [part.name, str(peer.node_id), str(volume.number)]
-                yield ["drbdsetup", "peer-device-options", *where, "--set-defaults", *words(settings)]
+                reset = ["--set-defaults"] if shown else []
+                yield ["drbdsetup", "peer-device-options", *where, *reset, *words(settings)]
 
 
 def _peer_device_settings(peer: Peer, volume: Volume) -> Settings:
@@ -172,7 +173,7 @@ def _disks(part: Part, kernel: Kernel) -> Iterator[Command]:
         elif not attached:
             yield ["drbdmeta", minor, "v09", volume.disk, "internal", "apply-al"]
             yield ["drbdsetup", "attach", minor, volume.disk, volume.disk, "internal", *words(settings)]
-        elif differ(settings, shown.get("disk", {}), options.DISK):
+        elif differ(settings, shown.get("disk") or {}, options.DISK):
             yield ["drbdsetup", "disk-options", minor, "--set-defaults", *words(settings)]
 
 

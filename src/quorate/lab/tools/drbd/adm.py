@@ -18,7 +18,7 @@ from quorate.lab.tools.drbd.setup import drbdsetup
 from quorate.lab.tools.process import Process, Program
 
 _NAMED_FROM = 10
-_FAILED, _SYNTAX, _USAGE, _INVALID, _EXECUTION = 1, 2, 3, 10, 20
+_FAILED, _INVALID, _CANNOT_OPEN = 1, 10, 20
 _TAKES_FILE = {"-c": "main", "--config-file": "main", "--config-to-test": "test", "--config-to-exclude": "exclude"}
 _SEVERAL = frozenset({"net-options"})  # one that fails does not keep the next from being tried
 
@@ -37,7 +37,7 @@ def drbdadm(process: Process, argv: list[str]) -> int:
     line = _read(argv[1:])
     if not line.command:
         process.err("USAGE: drbdadm [OPTION...] COMMAND {all|RESOURCE...}\n")
-        return _USAGE
+        return _FAILED
     try:
         configuration = Configuration.of(
             process.host.files,
@@ -49,15 +49,15 @@ def drbdadm(process: Process, argv: list[str]) -> int:
         process.err(f"{error}\n")
         return _INVALID
     except FileNotFoundError as error:
-        process.err(f"drbdadm: can not open '{error}': No such file or directory\n")
-        return _USAGE
+        process.err(f"Can not open '{error}'.\n.")
+        return _CANNOT_OPEN
     if line.command == "sh-nop":
         return 0
     if line.command == "dump":
         return _dump(process, configuration, line)
     if line.command not in _COMMANDS:
         process.err(f"drbdadm: Unknown command '{line.command}'\n")
-        return _USAGE
+        return _FAILED
     if not configuration.resources:
         process.err("no resources defined!\n")
         return _FAILED
@@ -87,7 +87,7 @@ def _on_each(process: Process, configuration: Configuration, line: _CommandLine)
         objects = ["all"]
     if not objects:
         process.err(f"drbdadm: {line.command} needs a resource\n")
-        return _USAGE
+        return _FAILED
     if objects == ["all"]:
         objects = [name for name in configuration.resources if configuration.part(name, process.host.name)]
     worst = 0
@@ -117,17 +117,13 @@ class _Choice:
 def _choose(process: Process, configuration: Configuration, text: str) -> _Choice | int:
     name_and_peer, _, volume = text.partition("/")
     name, _, peer = name_and_peer.partition(":")
-    if name not in configuration.resources:
-        process.err(f"'{name}' not defined in your config (for this host).\n")
-        return _USAGE
     part = configuration.part(name, process.host.name)
     if part is None:
-        host = process.host.name
-        process.err(f"'{name}' ignored, since this host ({host}) is not mentioned with an 'on' keyword.\n")
-        return _USAGE
+        process.err(f"'{name}' not defined in your config (for this host).\n")
+        return _FAILED
     if volume and (not volume.isdecimal() or int(volume) not in {entry.number for entry in part.volumes}):
-        process.err(f"'{text}' not defined in your config (for this host).\n")
-        return _USAGE
+        process.err(f"Resource '{name}' has no volume {volume}\n")
+        return _FAILED
     return _Choice(part, int(volume) if volume else None, peer or None)
 
 
@@ -148,6 +144,9 @@ class _Adm:
         if outcome >= _NAMED_FROM:
             self.process.err(f"Command '{' '.join(words)}' terminated with exit code {outcome}\n")
         return outcome
+
+    def disk_settings(self, volume: Volume) -> list[str]:
+        return adjust.words((*self.part.disk, *volume.settings))
 
     def until_failure(self, commands: Iterator[tuple[str, ...]]) -> int:
         return next((code for words in commands if (code := self.call(*words))), 0)
@@ -190,18 +189,12 @@ def _setup_peer(command: str) -> Callable[[_Adm], int]:
 
 
 def _setup_peer_device(command: str) -> Callable[[_Adm], int]:
-    """A command on each device of each connection, where both sides have a disk."""
-
-    def run(adm: _Adm) -> int:
-        diskless = {peer.node_id: peer.diskless_volumes for peer in adm.part.peers}
-        return adm.until_failure(
-            ("drbdsetup", command, adm.part.name, str(peer), str(volume.number), *adm.passed_on)
-            for peer in adm.choice.peers()
-            for volume in adm.choice.volumes()
-            if volume.number not in diskless[peer]
-        )
-
-    return run
+    """A command on each device of each connection."""
+    return lambda adm: adm.until_failure(
+        ("drbdsetup", command, adm.part.name, str(peer), str(volume.number), *adm.passed_on)
+        for peer in adm.choice.peers()
+        for volume in adm.choice.volumes()
+    )
 
 
 def _meta(command: str) -> Callable[[_Adm], int]:
@@ -230,7 +223,15 @@ def _attach(adm: _Adm) -> int:
         if volume.disk and not volume.diskless
         for words in (
             ("drbdmeta", str(volume.minor), "v09", volume.disk, "internal", "apply-al"),
-            ("drbdsetup", "attach", str(volume.minor), volume.disk, volume.disk, "internal", *adm.passed_on),
+            (
+                "drbdsetup",
+                "attach",
+                str(volume.minor),
+                volume.disk,
+                volume.disk,
+                "internal",
+                *adm.disk_settings(volume),
+            ),
         )
     )
 

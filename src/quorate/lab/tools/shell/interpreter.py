@@ -108,7 +108,7 @@ class _Interpreter:
             child = self._fork(dict(self._process.descriptors))
             environment = self._copy() if command.subshell else self._environment
             if not _redirect(child, command.redirections, self._expand_one):
-                child.start(_failed())
+                child.abandon(1)
                 return 1
             child.start(_shell(child, command.body, environment))
             yield child.exited()
@@ -129,7 +129,7 @@ class _Interpreter:
             raise _Leave(int(words[1]) if len(words) > 1 else self._environment.last_exit)
         child = self._process.host.fork(words[0].rpartition("/")[2], dict(self._process.descriptors))
         if not _redirect(child, command.redirections, self._expand_one):
-            child.start(_failed())
+            child.abandon(1)
             return 1
         child.start(self._process.host.program(child, words))
         yield child.exited()
@@ -160,11 +160,6 @@ class _Interpreter:
         if piece.text == "?":
             return str(self._environment.last_exit)
         return str(self._process.pid) if piece.text == "$" else self._environment.variables.get(piece.text, "")
-
-
-def _failed() -> Program:
-    return 1
-    yield
 
 
 def _exit_code(process: Process) -> int:
