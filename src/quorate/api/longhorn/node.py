@@ -49,7 +49,9 @@ class DiskStatus(Struct):
     storage_available: Annotated[
         ByteCount, Meta(description="The most that may be scheduled: (capacity - reserved) x over-provisioning (M12).")
     ] = Bytes(0)
-    storage_scheduled: Annotated[ByteCount, Meta(description="As the DiskSchedule had it when this was written.")] = Bytes(0)
+    storage_scheduled: Annotated[ByteCount, Meta(description="As the DiskSchedule had it when this was written.")] = (
+        Bytes(0)
+    )
     storage_reserved: Annotated[
         ByteCount, Meta(description="Kept by people, and for a group also what its thin pools take.")
     ] = Bytes(0)

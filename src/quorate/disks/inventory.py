@@ -1,0 +1,216 @@
+"""The controller of the inventory: one longhorn Node per node, with a disk for every volume group and thin pool.
+
+A pass is about one node. Its agent's Lease wakes it with every renewal, which is also how soon a changed ClusterConfig
+is noticed; a pass in which nothing is new writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Final
+
+from quorate.api import conditions, core, labels, names
+from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.disks import Schedulable
+from quorate.api.conditions.inventory import Ready
+from quorate.api.core import Lease
+from quorate.api.longhorn import DiskSchedule, Node
+from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus
+from quorate.api.meta import Bytes, ConditionStatus, NodeName, ObjectMeta
+from quorate.api.storage import LVMVolumeGroup
+from quorate.api.struct import replace
+from quorate.disks import fitness, groups
+from quorate.disks.space import Space, disks_of, measured
+from quorate.engine import Controller, Create, Delete, Index, Key, PatchStatus, Plan, Reader, Watch, no_keys
+
+#: LVMVolumeGroups by node.
+BY_NODE: Final = "node"
+_LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
+#: Nobody is looked at again sooner than after so many seconds: what we hear of a Lease is a moment behind.
+_SOONEST: Final = 1.0
+_UNKNOWN_DISK: Final = DiskStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """All that bears on one node's inventory."""
+
+    name: str
+    inventory: Node | None
+    machine: core.Node | None
+    config: ClusterConfigSpec
+    #: Seconds; None: there is no Lease.
+    agent_silent_for: float | None
+    groups: tuple[LVMVolumeGroup, ...] = ()
+    #: Those under the groups, by name.
+    drives: Mapping[str, Drive] = field(default_factory=dict)
+    #: How much is scheduled on each disk, by UUID.
+    scheduled: Mapping[str, Bytes] = field(default_factory=dict)
+
+    @property
+    def agent_is_fresh(self) -> bool:
+        """Whether the agent's reports count."""
+        return self.agent_silent_for is not None and self.agent_silent_for <= self.config.agent.lease_duration.seconds
+
+
+def observe(reader: Reader, key: Key) -> NodeView | None:
+    """Gather what is known of a node."""
+    name = key.name
+    inventory, machine = reader.get(Node, name, names.NAMESPACE), reader.get(core.Node, name)
+    found = reader.find(LVMVolumeGroup, BY_NODE, name)
+    if inventory is None and machine is None and not found:
+        return None
+    config = reader.get(ClusterConfig, names.CLUSTER)
+    drives: dict[str, Drive] = {}
+    scheduled: dict[str, Bytes] = {}
+    for group in found:
+        for device in group.status.devices:
+            drive = reader.get(Drive, device.drive_uuid) if device.drive_uuid else None
+            if drive is not None:
+                drives[drive.name] = drive
+        for uuid in (group.status.vg_uuid, *(pool.uuid for pool in group.status.thin_pools)):
+            schedule = reader.get(DiskSchedule, names.disk_schedule(uuid), names.NAMESPACE)
+            if schedule is not None:
+                scheduled[uuid] = schedule.status.storage_scheduled
+    return NodeView(
+        name=name,
+        inventory=inventory,
+        machine=machine,
+        groups=found,
+        drives=drives,
+        scheduled=scheduled,
+        agent_silent_for=reader.silent_for(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE),
+        config=ClusterConfigSpec() if config is None else config.spec,
+    )
+
+
+def decide(view: NodeView, now: datetime, _: Random) -> Plan:
+    """Report the node's disks. Its object is made where it is missing, and goes when it says nothing of no node."""
+    writes = tuple(write for group in view.groups for write in groups.look_after(group, view.agent_is_fresh, now))
+    inventory = view.inventory
+    if inventory is None:
+        made = Node(metadata=ObjectMeta(namespace=names.NAMESPACE, name=view.name))
+        return Plan(writes=(*writes, Create(made)))
+    if view.machine is None and not view.groups and inventory.spec == NodeSpec():
+        return Plan(writes=() if inventory.deleting else (Delete(inventory, if_unchanged=True),))
+    return Plan(
+        writes=writes,
+        status=PatchStatus(inventory, replace(inventory, status=_status(inventory, view, now))),
+        requeue_after=_until_stale(view),
+    )
+
+
+def _until_stale(view: NodeView) -> float | None:
+    if view.agent_silent_for is None or not view.agent_is_fresh:
+        return None
+    return max(_SOONEST, view.config.agent.lease_duration.seconds - view.agent_silent_for)
+
+
+def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:
+    around = fitness.Surroundings(
+        machine=view.machine,
+        said=inventory.spec,
+        agent_is_fresh=view.agent_is_fresh,
+        low_water_percent=view.config.disks.low_water_percent,
+    )
+    generation = inventory.metadata.generation
+    spaces = [space for group in view.groups for space in disks_of(group)]
+    disks = {space.name: _disk(inventory, space, view, around, now) for space in spaces}
+    verdicts = (_node_ready(spaces, around), _node_schedulable(disks, around))
+    return replace(
+        inventory.status,
+        observed_generation=generation,
+        zone="" if view.machine is None else view.machine.metadata.labels.get(labels.ZONE, ""),
+        disk_status=disks,
+        conditions=conditions.merge(inventory.status.conditions, verdicts, now=now, generation=generation),
+    )
+
+
+def _disk(inventory: Node, space: Space, view: NodeView, around: fitness.Surroundings, now: datetime) -> DiskStatus:
+    known = inventory.status.disk_status.get(space.name, _UNKNOWN_DISK)
+    if known.disk_uuid != space.uuid:
+        known = _UNKNOWN_DISK  # Another disk of the same name.
+    found = measured(known, space, around.said.disks.get(space.name))
+    drives = tuple(drive for name in found.drives if (drive := view.drives.get(name)) is not None)
+    verdicts = fitness.judge(space, drives, around)
+    merged = conditions.merge(known.conditions, verdicts, now=now, generation=inventory.metadata.generation)
+    if merged is not known.conditions:
+        found = replace(found, conditions=merged)
+    if found == known:
+        return known
+    # The ledger is where this number lives; here it is brought up to date only along with something else.
+    return replace(found, storage_scheduled=view.scheduled.get(space.uuid, Bytes(0)))
+
+
+def _node_ready(spaces: list[Space], around: fitness.Surroundings) -> Verdict:
+    if not around.agent_is_fresh:
+        return Ready.AGENT_NOT_READY()
+    if not spaces:
+        return Ready.NO_DISKS()
+    not_ready = [verdict for space in spaces if (verdict := fitness.readiness(space, around)).status != "True"]
+    if not_ready:
+        return Ready.VOLUME_GROUP_NOT_READY("; ".join(dict.fromkeys(verdict.message for verdict in not_ready)))
+    return Ready.READY()
+
+
+def _node_schedulable(disks: dict[str, DiskStatus], around: fitness.Surroundings) -> Verdict:
+    """The node takes something new if any of its disks does."""
+    if not around.said.allow_scheduling:
+        return Schedulable.DISABLED("allowScheduling of the node is false")
+    cordoned = fitness.cordoned(around.machine)
+    if cordoned is not None:
+        return cordoned
+    found = {name: conditions.find(disk.conditions, Schedulable) for name, disk in disks.items()}
+    if any(condition is not None and condition.status is ConditionStatus.TRUE for condition in found.values()):
+        return Schedulable.SCHEDULABLE("At least one disk takes new entries.")
+    why = "; ".join(f"{name}: {condition.reason}" for name, condition in found.items() if condition is not None)
+    return Schedulable.DISK_NOT_READY(why or "the node has no disks")
+
+
+def _inventory_key(name: str) -> tuple[Key]:
+    return (Key(names.NAMESPACE, name),)
+
+
+def _of_machine(machine: core.Node) -> Iterable[Key]:
+    return _inventory_key(machine.name)
+
+
+def _of_group(group: LVMVolumeGroup) -> Iterable[Key]:
+    return _inventory_key(group.spec.local.node_name)
+
+
+def _of_drive(drive: Drive) -> Iterable[Key]:
+    return _inventory_key(drive.spec.node_id)
+
+
+def _of_lease(lease: Lease) -> Iterable[Key]:
+    if lease.namespace == names.NAMESPACE and lease.name.startswith(_LEASE_PREFIX):
+        return _inventory_key(lease.name.removeprefix(_LEASE_PREFIX))
+    return ()
+
+
+def _own(inventory: Node) -> Iterable[Key]:
+    return _inventory_key(inventory.name) if inventory.namespace == names.NAMESPACE else ()
+
+
+INVENTORY_CONTROLLER = Controller(
+    name="inventory",
+    watches=(
+        Watch(Node, _own),
+        Watch(core.Node, _of_machine),
+        Watch(LVMVolumeGroup, _of_group),
+        Watch(Drive, _of_drive),
+        Watch(Lease, _of_lease),
+        Watch(DiskSchedule, no_keys),
+        Watch(ClusterConfig, no_keys),
+    ),
+    indexes=(Index(LVMVolumeGroup, BY_NODE, lambda group: (group.spec.local.node_name,)),),
+    freshness=(Lease,),
+    observe=observe,
+    decide=decide,
+)
