@@ -343,6 +343,19 @@ def test_its_own_objects_are_read_and_written_as_ever() -> None:
     run(story, seed=1)
 
 
+def test_a_name_that_has_gone_to_another_node_is_no_longer_its_own() -> None:
+    async def story(sim: Simulation) -> None:
+        store, objects = await own(sim)
+        await objects.list(LVMVolumeGroup)
+        await store.delete(LVMVolumeGroup, "mine")
+        await store.create(group("mine", THERE))
+        await objects.list(LVMVolumeGroup)
+        with pytest.raises(Forbidden):
+            await objects.patch_status(LVMVolumeGroup, "mine", patch={"phase": "Ready"})
+
+    run(story, seed=1)
+
+
 def test_without_the_lease_nothing_is_written() -> None:
     async def story(sim: Simulation) -> None:
         store, objects = await own(sim, held=False)

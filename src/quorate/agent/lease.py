@@ -20,7 +20,7 @@ to it any more (``check``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from dataclasses import dataclass
 from math import ceil
 from random import Random
@@ -71,8 +71,8 @@ class Heartbeat:
 
     def __init__(self, store: Store, *, node: NodeName, identity: Identity, clock: Clock, random: Random) -> None:
         self.identity = identity
-        #: As the ClusterConfig has it; may be changed at any time and holds from the next renewal on.
-        self.timings = AgentSettings()
+        self._timings = AgentSettings()
+        self._timings_changed = asyncio.Event()
         self._store = store
         self._name = names.agent_lease(node)
         self._node = node
@@ -80,6 +80,19 @@ class Heartbeat:
         self._random = random
         self._held: Lease | None = None
         self._renewed_at = 0.0
+
+    @property
+    def timings(self) -> AgentSettings:
+        """As the ClusterConfig has them. May be changed at any time.
+
+        A change is followed by a renewal at once: others may count by it already, and must not take us for dead.
+        """
+        return self._timings
+
+    @timings.setter
+    def timings(self, timings: AgentSettings) -> None:
+        self._timings = timings
+        self._timings_changed.set()
 
     @property
     def held(self) -> bool:
@@ -127,7 +140,8 @@ class Heartbeat:
         failed = False
         while True:
             interval = self.timings.renew_interval.seconds
-            await self._pause(min(RETRY, interval) if failed else interval)
+            await self._unless_changed(self._pause(min(RETRY, interval) if failed else interval))
+            self._timings_changed.clear()
             try:
                 await self._renew()
                 failed = False
@@ -226,6 +240,16 @@ class Heartbeat:
 
     def _timestamp(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    async def _unless_changed(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait, but no longer than the timings stay as they are."""
+        tasks = (asyncio.ensure_future(waiting), asyncio.ensure_future(self._timings_changed.wait()))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _pause(self, seconds: float) -> None:
         # Never longer than asked for: others count. Agents that started together should not write together for ever.

@@ -38,7 +38,7 @@ class CommandHung(QuorateError):
 
 
 class CommandNotFound(QuorateError):
-    """There is no such program on the machine, or it may not be run."""
+    """There is no such program on the machine, or it cannot be started: it may not be, or the system refuses."""
 
 
 class Machine(Protocol):
@@ -47,7 +47,7 @@ class Machine(Protocol):
     async def run(self, *argv: str, silence: float) -> Completed:
         """Run a command to its end. Raises CommandHung after ``silence`` seconds without a byte of output.
 
-        The call never waits for a killed command to die: one in D state does not.
+        The call never waits for a killed command to die: one in D state does not. Very long output is kept in part.
         """
         ...
 
@@ -79,5 +79,5 @@ class Machine(Protocol):
         ...
 
     async def port_is_free(self, address: str, port: int) -> bool:
-        """Whether the port could be listened on at this moment."""
+        """Whether the port could be listened on at this moment. None could at an address that is not the machine's."""
         ...

@@ -79,6 +79,9 @@ class OwnObjects:
     ) -> ObjectList[R]:
         labels, fields = self._narrowed(cls, labels, fields)
         listing = await self._store.list(cls, namespace=namespace, labels=labels, fields=fields)
+        if cls in self._seen and labels == self._label and not fields:
+            # Of all that is ours, this is all: a name that is not in it may be another node's by now.
+            self._seen[cls].clear()
         for found in listing.items:
             self._note(cls, found)
         return listing
