@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry
 
 from quorate.api import all_kinds, labels
@@ -28,15 +27,13 @@ from tests.conformance.admission_cases import (
     OF_A_NODE,
     THEIRS,
     Case,
-    Json,
     lease,
     namespace,
     node,
 )
 from tests.conformance.wire import Answer, Wire
+from tests.support import policies
 from tests.support.apiserver import ApiServer
-
-POLICIES = Path(__file__).parents[2] / "deploy" / "admission"
 
 
 @dataclass(frozen=True)
@@ -79,9 +76,7 @@ async def _facade(stack: AsyncExitStack, directory: Path) -> Engine:
 
 async def _real(apiserver: ApiServer, *, by_account: bool) -> Engine:
     apiserver.install_crds(kind for kind in all_kinds() if kind.crd)
-    for document in _policies():
-        plural = document["kind"].lower().removesuffix("y") + ("ies" if document["kind"].endswith("y") else "s")
-        assert apiserver.request("POST", f"/apis/{document['apiVersion']}/{plural}", document).code in (201, 409)
+    policies.apply(apiserver)
     # Admission is to be what refuses: RBAC lets agents do everything here.
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -121,14 +116,9 @@ def _account_token(apiserver: ApiServer) -> str:
     return token
 
 
-def _policies() -> list[Json]:
-    return [document for file in sorted(POLICIES.glob("*.yaml")) for document in yaml.safe_load_all(file.read_text())]
-
-
 def _without_policies(apiserver: ApiServer) -> None:
     """Other tests share the server."""
-    for plural in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
-        apiserver.request("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}")
+    policies.remove(apiserver)
     apiserver.request("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/test-agents")
     apiserver.clear(*(kind for kind in all_kinds() if labels.NODE in kind.immutable_labels))
     apiserver.request("DELETE", f"{NAMESPACES}/quorate-system/pods/agent?gracePeriodSeconds=0")
@@ -215,7 +205,7 @@ async def test_an_agent_can_ask_who_it_is(engine: Engine) -> None:
 
 def test_the_policies_name_every_kind_that_belongs_to_a_node() -> None:
     label, writes = (
-        next(one for one in _policies() if one["kind"].endswith("Policy") and one["metadata"]["name"] == name)
+        next(one for one in policies.policies() if one["kind"].endswith("Policy") and one["metadata"]["name"] == name)
         for name in ("quorate-node-label", "quorate-agent-writes")
     )
     kinds = {kind.qualified_resource for kind in all_kinds() if labels.NODE in kind.immutable_labels}
