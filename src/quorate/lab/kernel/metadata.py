@@ -73,6 +73,8 @@ class Metadata:
     members: set[int] = field(default_factory=set)
     activity_log: BlockSet = field(default_factory=BlockSet)
     """Extents that may have been written to lately: out of date after a crash unless proven otherwise."""
+    unassigned: BlockSet = field(default_factory=BlockSet)
+    """What a peer that never had a slot lacks: everything written since the metadata was made."""
 
     def peer(self, node_id: int) -> PeerMetadata:
         """The slot of a node, made when first asked for."""
@@ -97,6 +99,7 @@ class Metadata:
         if free is None:
             return False
         slot.bitmap_index = free
+        slot.bitmap.update(self.unassigned)
         slot.flags |= PeerFlag.HAVE_BITMAP
         return True
 

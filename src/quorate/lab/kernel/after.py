@@ -1,0 +1,124 @@
+"""What a committed change sets in motion: metadata, peers that are told, requests that go on, connections cleaned up."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quorate.lab.kernel import connecting, events, io_engine, links, resync, telling, twopc
+from quorate.lab.kernel.metadata import Flag, PeerFlag
+from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
+from quorate.lab.kernel.sanitize import data_accessible
+from quorate.lab.kernel.states import Conn, Disk, Repl, Role
+
+
+def committed(resource: Resource, tag: str) -> None:
+    """Everything that follows from the difference between ``old`` and ``now``."""
+    _log(resource, tag)
+    for device in resource.devices.values():
+        _remember(device)
+        _note_generation(device)
+    events.changed(resource)
+    for connection in resource.connections.values():
+        connecting.after_change(connection)
+        for peer in connection.peer_devices.values():
+            resync.after_change(peer)
+    _update_members(resource)
+    world = resource.world
+    world.soon(partial(telling.tell_peers, resource))
+    world.soon(partial(io_engine.pump, resource))
+    links.retry_stuck(resource)
+
+
+def _log(resource: Resource, tag: str) -> None:
+    log = resource.kernel.log
+    for device in resource.devices.values():
+        where = f"drbd {resource.name}/{device.volume} drbd{device.minor}"
+        if device.tie_broken and device.old.quorum:
+            log(f"{where}: Would lose quorum, but using tiebreaker logic to keep")
+        if device.old.quorum != device.now.quorum:
+            if device.now.quorum:
+                log(f"drbd {resource.name}: susp-io( quorum -> no ) [{tag}]")
+            else:
+                log(f"drbd {resource.name}: susp-io( no -> quorum ) [{tag}]")
+            words = {True: "yes", False: "no"}
+            log(f"{where}: quorum( {words[device.old.quorum]} -> {words[device.now.quorum]} ) [{tag}]")
+        if Disk.OUTDATED in (device.old.disk, device.now.disk) and device.old.disk is not device.now.disk:
+            log(f"{where}: disk( {device.old.disk} -> {device.now.disk} ) [{tag}]")
+
+
+def _remember(device: Device) -> None:
+    """Keep in the metadata what must survive a crash."""
+    metadata = device.metadata
+    if metadata is None or device.now.disk <= Disk.ATTACHING:
+        return
+    resource, disk = device.resource, device.now.disk
+    primary_in_sight = resource.now.role is Role.PRIMARY or any(
+        c.now.peer_role is Role.PRIMARY for c in resource.connections.values()
+    )
+    flags = metadata.flags & ~(Flag.AL_CLEAN | Flag.CRASHED_PRIMARY | Flag.PRIMARY_IND | Flag.HAVE_QUORUM)
+    if disk >= Disk.INCONSISTENT:
+        flags &= ~(Flag.CONSISTENT | Flag.WAS_UP_TO_DATE)
+        flags |= Flag.CONSISTENT if disk > Disk.INCONSISTENT else Flag(0)
+        flags |= Flag.WAS_UP_TO_DATE if disk > Disk.OUTDATED else Flag(0)
+    if device.crashed_primary or (resource.now.role is Role.PRIMARY and disk is not Disk.DETACHING):
+        flags |= Flag.CRASHED_PRIMARY
+    if primary_in_sight:
+        flags |= Flag.PRIMARY_IND
+    if device.now.quorum:
+        flags |= Flag.HAVE_QUORUM
+    metadata.flags = flags
+    metadata.members = set(resource.members)
+    for peer in device.peer_devices:
+        _remember_peer(peer)
+
+
+def _remember_peer(peer: PeerDevice) -> None:
+    slot = peer.slot
+    assert slot is not None
+    disk = peer.now.disk
+    flags = slot.flags & ~(PeerFlag.CONNECTED | PeerFlag.OUTDATED)
+    if peer.now.repl > Repl.OFF:
+        flags |= PeerFlag.CONNECTED
+    if Disk.INCONSISTENT <= disk <= Disk.OUTDATED:
+        flags |= PeerFlag.OUTDATED
+    if slot.bitmap_index != -1 and disk >= Disk.INCONSISTENT and disk is not Disk.UNKNOWN:
+        flags |= PeerFlag.DEVICE_SEEN
+    if disk is Disk.DISKLESS and not peer.wants_bitmap:
+        flags &= ~PeerFlag.DEVICE_SEEN
+    slot.flags = flags
+
+
+def _note_generation(device: Device) -> None:
+    """Decide whether the next write starts a new data generation, because somebody will not have it."""
+    resource, old, now = device.resource, device.old, device.now
+    if now.disk is Disk.UP_TO_DATE and any(p.now.disk is Disk.UP_TO_DATE for p in device.peer_devices):
+        device.crashed_primary = False
+    if device.restore_quorum and (resource.old.role is not resource.now.role or now.disk < Disk.UP_TO_DATE):
+        device.restore_quorum = False
+    if resource.now.role is not Role.PRIMARY:
+        device.new_uuid_due = False
+        return
+    lost_peer_data = any(
+        p.old.disk >= Disk.INCONSISTENT
+        and p.old.disk is not Disk.UNKNOWN
+        and (p.now.disk < Disk.INCONSISTENT or p.now.disk in (Disk.UNKNOWN, Disk.OUTDATED))
+        for p in device.peer_devices
+    )
+    lost_own_data = old.disk >= Disk.INCONSISTENT > now.disk
+    promoted = resource.old.role is not Role.PRIMARY
+    if promoted or ((lost_peer_data or lost_own_data) and data_accessible(device, new=False)):
+        device.new_uuid_due = True
+
+
+def _update_members(resource: Resource) -> None:
+    """Who is with us: a new connection adds its peer; losing one without a word calls for a new count."""
+    for connection in resource.connections.values():
+        if connection.old.conn < Conn.CONNECTED <= connection.now.conn:
+            resource.members.add(connection.peer_id)
+        if _lost_without_a_word(connection) and connection.peer_id in resource.members:
+            twopc.call_for_count(resource)
+
+
+def _lost_without_a_word(connection: Connection) -> bool:
+    lost = connection.old.conn is Conn.CONNECTED and connection.now.conn < Conn.CONNECTED
+    return lost and connection.now.conn is not Conn.TEAR_DOWN and not connection.graceful

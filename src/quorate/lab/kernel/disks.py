@@ -1,0 +1,216 @@
+"""Attaching and detaching the backing device, and what is done to a replica as a whole."""
+
+from __future__ import annotations
+
+from quorate.lab.kernel import links, resize, resync, twopc, uuids
+from quorate.lab.kernel.block import BlockDevice
+from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.metadata import JUST_CREATED, Flag, Metadata, PeerFlag, find, usable
+from quorate.lab.kernel.reply import DONE, Code, Reply
+from quorate.lab.kernel.resource import Backing, Device, PeerDevice
+from quorate.lab.kernel.states import Conn, Disk, Repl
+from quorate.lab.kernel.telling import exchange
+from quorate.lab.kernel.uuids import Verdict
+
+
+def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
+    """Take a backing device into use, as good as its metadata says."""
+    if device.backing is not None:
+        return Reply(Code.DISK_CONFIGURED)
+    if backing.failed or backing.holder is not None:
+        return Reply(Code.CANNOT_OPEN_DISK)
+    metadata = find(backing)
+    if metadata is None:
+        return Reply(Code.METADATA_INVALID)
+    if not metadata.clean:
+        return Reply(Code.METADATA_UNCLEAN)
+    resource = device.resource
+    if metadata.node_id not in (-1, resource.node_id):
+        return Reply(Code.INVALID_REQUEST, f"ambiguous node id: meta-data: {metadata.node_id}, config: {resource.node_id}")
+    room = usable(backing.size, metadata.max_peers)
+    if room < max(metadata.effective_size, device.size if resource.connected() else 0) or room == 0:
+        return Reply(Code.DISK_TOO_SMALL)
+    metadata.node_id = resource.node_id
+    backing.holder = f"drbd{device.minor}"
+    device.backing = Backing(backing, path, metadata)
+    for peer in device.peer_devices:
+        if peer.wants_bitmap:
+            metadata.give_bitmap(peer.connection.peer_id)
+    change = Change(resource, "attach", hard=True)
+    device.new.disk = Disk.ATTACHING
+    change.commit()
+    _settle_size(device, metadata, room)
+    _become_attached(device, metadata)
+    return DONE
+
+
+def _settle_size(device: Device, metadata: Metadata, room: int) -> None:
+    size = device.size if device.resource.connected() and device.size else metadata.effective_size
+    alone = not any(slot.flags & PeerFlag.DEVICE_SEEN for slot in metadata.peers.values())
+    resize.set_size(device, room if size == 0 or alone else size)
+
+
+def _state_from(metadata: Metadata) -> Disk:
+    if not metadata.flags & Flag.CONSISTENT:
+        return Disk.INCONSISTENT
+    return Disk.UP_TO_DATE if metadata.flags & Flag.WAS_UP_TO_DATE else Disk.OUTDATED
+
+
+def _become_attached(device: Device, metadata: Metadata) -> None:
+    resource = device.resource
+    device.crashed_primary = bool(metadata.flags & Flag.CRASHED_PRIMARY)
+    device.restore_quorum = bool(metadata.flags & Flag.HAVE_QUORUM) and not resource.connected()
+    if device.restore_quorum:
+        resource.members |= metadata.members
+    device.exposed_uuid = device.exposed_uuid or metadata.current_uuid
+    change = Change(resource, "attached", hard=True)
+    device.new.disk = _state_from(metadata)
+    for peer in device.peer_devices:
+        if peer.slot is not None and peer.slot.flags & PeerFlag.OUTDATED and peer.now.disk is Disk.UNKNOWN:
+            peer.new.disk = Disk.OUTDATED
+    verdicts = _compare_with_peers(device, metadata)
+    if any(verdict in (Verdict.TARGET, Verdict.TARGET_ALL) for _, _, verdict in verdicts):
+        device.new.disk = min(device.new.disk, Disk.OUTDATED)
+    change.commit()
+    for mine, theirs, verdict in verdicts:
+        exchange(mine, theirs)
+        if verdict is not Verdict.NONE:
+            resync.start(mine, theirs, verdict)
+
+
+def _compare_with_peers(device: Device, metadata: Metadata) -> list[tuple[PeerDevice, PeerDevice, Verdict]]:
+    found = []
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        if mine.connection.now.conn is not Conn.CONNECTED or theirs is None or theirs.device.metadata is None:
+            continue
+        verdict = uuids.compare(
+            metadata, device.resource.node_id, theirs.device.metadata, theirs.device.resource.node_id
+        )
+        if verdict is Verdict.NONE and _state_from(metadata) is Disk.INCONSISTENT < theirs.device.now.disk:
+            verdict = Verdict.TARGET
+        if verdict in (Verdict.SPLIT_BRAIN, Verdict.UNRELATED):
+            links.lose(mine.connection, Conn.PROTOCOL_ERROR)
+            continue
+        found.append((mine, theirs, verdict))
+    return found
+
+
+def detach(device: Device, *, force: bool, diskless: bool) -> Reply:
+    """Let the backing device go."""
+    if device.backing is not None:
+        twopc.explore_now(device.resource)
+        change = Change(device.resource, "detach", hard=force)
+        device.new.disk = Disk.DETACHING
+        reply = change.commit()
+        if not reply.ok:
+            return reply
+        change = Change(device.resource, "detached", hard=True)
+        device.new.disk = Disk.DISKLESS
+        change.prepare()
+        device.backing.device.holder = None
+        device.backing = None
+        change.apply()
+    if diskless:
+        device.intended_diskless = True
+    return DONE
+
+
+def outdate(device: Device) -> Reply:
+    """``outdate``."""
+    if device.backing is None:
+        return Reply(Code.IS_DISKLESS)
+    change = Change(device.resource, "outdate")
+    device.new.disk = Disk.OUTDATED
+    return change.commit()
+
+
+def invalidate(device: Device, sync_from: int | None) -> Reply:
+    """Fetch everything again, from a given peer or the first that has it."""
+    if device.backing is None:
+        return Reply(Code.NO_DISK)
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        chosen = sync_from is None or mine.connection.peer_id == sync_from
+        if chosen and theirs is not None and mine.now.disk is Disk.UP_TO_DATE and mine.now.repl is Repl.ESTABLISHED:
+            resync.start(mine, theirs, Verdict.TARGET_ALL)
+            return DONE
+    if any(mine.now.repl > Repl.ESTABLISHED for mine in device.peer_devices):
+        return Reply(Code.RESYNC_RUNNING)
+    if device.resource.connected() or sync_from is not None:
+        return Reply(Code.NEED_CONNECTION)
+    change = Change(device.resource, "invalidate")
+    device.new.disk = Disk.INCONSISTENT
+    reply = change.commit()
+    if reply.ok:
+        for mine in device.peer_devices:
+            if mine.slot is not None and mine.slot.bitmap_index != -1:
+                mine.slot.bitmap.add(0, device.blocks)
+    return reply
+
+
+def invalidate_remote(mine: PeerDevice) -> Reply:
+    """Have a peer fetch everything again from here."""
+    theirs = mine.peer
+    if mine.connection.now.conn is not Conn.CONNECTED or theirs is None:
+        return Reply(Code.NEED_CONNECTION)
+    if mine.now.repl is not Repl.ESTABLISHED:
+        return Reply(Code.RESYNC_RUNNING)
+    if mine.device.now.disk is not Disk.UP_TO_DATE:
+        return Reply(Code.NO_UP_TO_DATE_DATA)
+    if mine.now.disk < Disk.INCONSISTENT:
+        return Reply(Code.NO_REMOTE_DISK)
+    resync.start(mine, theirs, Verdict.SOURCE_ALL)
+    return DONE
+
+
+def new_current_uuid(device: Device, *, clear_bitmap: bool, force_resync: bool) -> Reply:
+    """Start a new generation by hand: how a fresh volume gets its first data, by decree or by copying this replica."""
+    metadata = device.metadata
+    if metadata is None:
+        return Reply(Code.NO_DISK)
+    twopc.explore_now(device.resource)
+    fresh = metadata.current_uuid == JUST_CREATED
+    if not fresh and not force_resync and device.resource.connected():
+        return Reply(Code.CONNECTED)
+    uuid = uuids.fresh(device.resource, primary=False)
+    if force_resync:
+        uuids.adopt(device, uuid, away=set())
+        change = Change(device.resource, "new-c-uuid", hard=True)
+        device.new.disk = Disk.UP_TO_DATE
+        change.commit()
+        resync.consider(device)
+    elif fresh and clear_bitmap:
+        _declare_equal(device, uuid)
+    else:
+        uuids.adopt(device, uuid, away=set())
+        if clear_bitmap:
+            for slot in metadata.peers.values():
+                slot.bitmap.clear()
+                slot.bitmap_uuid = 0
+    return DONE
+
+
+def _declare_equal(device: Device, uuid: int) -> None:
+    """All fresh replicas in direct sight are up to date from now on, whatever they hold."""
+    equal = [device]
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        if theirs is not None and theirs.device.metadata is not None:
+            if theirs.device.metadata.current_uuid == JUST_CREATED:
+                equal.append(theirs.device)
+    ids = {member.resource.node_id for member in equal}
+    for member in equal:
+        assert member.metadata is not None
+        member.metadata.current_uuid = member.exposed_uuid = uuid
+        for slot in member.metadata.peers.values():
+            slot.bitmap.clear()
+            slot.bitmap_uuid = 0
+    for member in equal:
+        change = Change(member.resource, "new-c-uuid", hard=True)
+        member.new.disk = Disk.UP_TO_DATE
+        for peer in member.peer_devices:
+            if peer.connection.peer_id in ids and peer.connection.now.conn is Conn.CONNECTED:
+                peer.new.disk = Disk.UP_TO_DATE
+                peer.peer_uuid = uuid
+        change.commit()

@@ -1,0 +1,183 @@
+"""What two ends decide when they meet: whether to talk at all, and who copies what to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from quorate.lab.kernel import uuids
+from quorate.lab.kernel.metadata import JUST_CREATED, usable
+from quorate.lab.kernel.options import KNOWN_ALGORITHMS
+from quorate.lab.kernel.resource import Connection, Device, PeerDevice
+from quorate.lab.kernel.states import Disk, Repl, Role
+from quorate.lab.kernel.uuids import Verdict
+
+_MUST_MATCH = ("protocol", "allow-two-primaries", "data-integrity-alg", "after-sb-0pri", "after-sb-1pri", "after-sb-2pri")
+
+
+class Outcome(Enum):
+    """How a meeting ends for one side."""
+
+    CONNECT = "connect"
+    RETRY = "try again later"
+    STAND_ALONE = "give up"
+    FORCE_SECONDARY = "a suspended primary whose data is old: demote, then try again"
+
+
+@dataclass(slots=True)
+class Meeting:
+    """The decision of both sides."""
+
+    mine: Outcome = Outcome.CONNECT
+    theirs: Outcome = Outcome.CONNECT
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    """By volume, as the first side sees it."""
+    both_sources: set[int] = field(default_factory=set)
+    """Volumes where each side takes itself for the source: see ``_joins_during_sync``."""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether both sides connect."""
+        return self.mine is self.theirs is Outcome.CONNECT
+
+
+def _end(mine: Outcome, theirs: Outcome) -> Meeting:
+    return Meeting(mine, theirs)
+
+
+def known_algorithm(name: str) -> bool:
+    """Whether the kernel has a hash of that name."""
+    return not name or name in KNOWN_ALGORITHMS
+
+
+def decide(mine: Connection, theirs: Connection) -> Meeting:
+    """What the two ends make of each other."""
+    first, second = mine.options, theirs.options
+    if any(first[name] != second[name] for name in ("cram-hmac-alg", "shared-secret")):
+        return _end(Outcome.STAND_ALONE, Outcome.STAND_ALONE)
+    if any(first[name] != second[name] for name in _MUST_MATCH):
+        return _end(Outcome.STAND_ALONE, Outcome.STAND_ALONE)
+    if mine.discard_my_data and theirs.discard_my_data:
+        return _end(Outcome.STAND_ALONE, Outcome.STAND_ALONE)
+    meeting = Meeting()
+    for volume, peer in mine.peer_devices.items():
+        other = theirs.peer_devices.get(volume)
+        if other is None:
+            continue
+        # A peer that was said to be diskless shows a disk: there is no bitmap for it.
+        if other.device.now.disk > Disk.DISKLESS and not peer.wants_bitmap:
+            return _end(Outcome.STAND_ALONE, Outcome.RETRY)
+        if peer.device.now.disk > Disk.DISKLESS and not other.wants_bitmap:
+            return _end(Outcome.RETRY, Outcome.STAND_ALONE)
+        if not _sizes_fit(peer.device, other.device):
+            return _end(Outcome.STAND_ALONE, Outcome.STAND_ALONE)
+        _compare(meeting, peer, other)
+        if not meeting.agreed:
+            return meeting
+    return meeting
+
+
+def _sizes_fit(first: Device, second: Device) -> bool:
+    """A replica that holds data, or a diskless primary, must not shrink because of a smaller peer."""
+    for device, other in ((first, second), (second, first)):
+        if device.backing is None or other.size == 0:
+            continue
+        holds_data = other.metadata is not None and other.metadata.current_uuid != JUST_CREATED
+        in_use = other.resource.now.role is Role.PRIMARY
+        room = usable(device.backing.device.size, device.backing.metadata.max_peers)
+        if (holds_data or in_use) and room < other.size:
+            return False
+    return True
+
+
+def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
+    volume = peer.device.volume
+    mine, theirs = peer.device.metadata, other.device.metadata
+    if mine is None or theirs is None:
+        meeting.verdicts[volume] = Verdict.NONE
+        _meet_diskless(meeting, peer, other)
+        return
+    verdict = uuids.compare(mine, peer.device.resource.node_id, theirs, other.device.resource.node_id)
+    mirror = uuids.compare(theirs, other.device.resource.node_id, mine, peer.device.resource.node_id)
+    if verdict is Verdict.NONE:
+        verdict = mirror = _same_generation(peer, other)
+        mirror = verdict.mirrored
+    if verdict in (Verdict.SPLIT_BRAIN, Verdict.UNRELATED):
+        if verdict is Verdict.SPLIT_BRAIN and peer.connection.discard_my_data != other.connection.discard_my_data:
+            verdict = Verdict.TARGET if peer.connection.discard_my_data else Verdict.SOURCE
+            mirror = verdict.mirrored
+        else:
+            meeting.mine = meeting.theirs = Outcome.STAND_ALONE
+            return
+    meeting.mine, meeting.theirs = _take_old_data(peer, verdict), _take_old_data(other, mirror)
+    if Outcome.FORCE_SECONDARY in (meeting.mine, meeting.theirs) and Outcome.CONNECT in (meeting.mine, meeting.theirs):
+        meeting.mine = Outcome.RETRY if meeting.mine is Outcome.CONNECT else meeting.mine
+        meeting.theirs = Outcome.RETRY if meeting.theirs is Outcome.CONNECT else meeting.theirs
+    elif not meeting.agreed:
+        _spread_failure(meeting)
+    meeting.verdicts[volume] = verdict
+    if _joins_during_sync(peer, verdict) or _joins_during_sync(other, mirror):
+        meeting.both_sources.add(volume)
+
+
+def _spread_failure(meeting: Meeting) -> None:
+    """If one side gives up or waits, the other cannot connect either."""
+    if meeting.mine is Outcome.CONNECT:
+        meeting.mine = Outcome.RETRY
+    if meeting.theirs is Outcome.CONNECT:
+        meeting.theirs = Outcome.RETRY
+
+
+def _same_generation(peer: PeerDevice, other: PeerDevice) -> Verdict:
+    """Equal UUIDs do not mean equal data after a crash in the middle of writing, or of a copy."""
+    mine, theirs = peer.device, other.device
+    if mine.crashed_primary != theirs.crashed_primary:
+        return Verdict.SOURCE if mine.crashed_primary else Verdict.TARGET
+    if mine.crashed_primary and theirs.crashed_primary:
+        return Verdict.SOURCE if mine.resource.node_id > theirs.resource.node_id else Verdict.TARGET
+    fresh = mine.metadata is not None and mine.metadata.current_uuid == JUST_CREATED
+    if not fresh and (mine.now.disk is Disk.INCONSISTENT) != (theirs.now.disk is Disk.INCONSISTENT):
+        return Verdict.TARGET if mine.now.disk is Disk.INCONSISTENT else Verdict.SOURCE
+    return Verdict.NONE
+
+
+def _take_old_data(peer: PeerDevice, verdict: Verdict) -> Outcome:
+    """A primary cannot become target of a copy; a suspended one may be demoted for it."""
+    resource = peer.device.resource
+    if verdict not in (Verdict.TARGET, Verdict.TARGET_ALL) or resource.now.role is not Role.PRIMARY:
+        return Outcome.CONNECT
+    if peer.device.now.disk < Disk.CONSISTENT:
+        return Outcome.CONNECT
+    if resource.now.suspended and resource.options["on-suspended-primary-outdated"] == "force-secondary":
+        return Outcome.FORCE_SECONDARY
+    return Outcome.RETRY if peer.connection.options["rr-conflict"] == "retry-connect" else Outcome.STAND_ALONE
+
+
+def _meet_diskless(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
+    """A suspended diskless primary that meets newer data than it exposed has been overtaken."""
+    for one, two, is_mine in ((peer, other, True), (other, peer, False)):
+        device, metadata = one.device, two.device.metadata
+        resource = device.resource
+        if (
+            device.metadata is None
+            and metadata is not None
+            and resource.now.role is Role.PRIMARY
+            and resource.now.suspended
+            and two.device.now.disk is Disk.UP_TO_DATE
+            and device.exposed_uuid
+            and not uuids.same(device.exposed_uuid, metadata.current_uuid)
+            and resource.options["on-suspended-primary-outdated"] == "force-secondary"
+        ):
+            meeting.mine = Outcome.FORCE_SECONDARY if is_mine else Outcome.RETRY
+            meeting.theirs = Outcome.RETRY if is_mine else Outcome.FORCE_SECONDARY
+
+
+def _joins_during_sync(peer: PeerDevice, verdict: Verdict) -> bool:
+    """A member that is being filled by one peer meets a second.
+
+    The real kernel then has both ends take themselves for the source, paused until the first copy is done
+    (``replace_member``); the pair settles afterwards, with nothing to copy.
+    """
+    if verdict is not Verdict.TARGET_ALL:
+        return False
+    return any(p is not peer and p.now.repl in (Repl.SYNC_TARGET, Repl.PAUSED_SYNC_T) for p in peer.device.peer_devices)

@@ -1,0 +1,285 @@
+"""Copying what a peer lacks.
+
+Blocks are not copied one by one in virtual time: progress is worked out when somebody looks, when something interrupts,
+and when the copy is done.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quorate.lab.kernel import uuids
+from quorate.lab.kernel.block import BLOCK
+from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.resource import Device, PeerDevice
+from quorate.lab.kernel.states import RESYNCING, TARGETS, Disk, Repl
+from quorate.lab.kernel.uuids import Verdict
+
+RATE = 40 * 1024 * 1024 // BLOCK
+"""Blocks per second, as on the recorded cluster."""
+BITMAP_EXCHANGE = 0.012
+SETTLING = 1.5
+"""How long two ends that both take themselves for the source go on doing so once there is nothing left to copy."""
+
+_FIRST_STEP = {
+    Verdict.NONE: Repl.ESTABLISHED,
+    Verdict.SOURCE: Repl.WF_BITMAP_S,
+    Verdict.SOURCE_ALL: Repl.WF_BITMAP_S,
+    Verdict.TARGET: Repl.WF_BITMAP_T,
+    Verdict.TARGET_ALL: Repl.WF_BITMAP_T,
+}
+
+
+class Copying:
+    """One resync between two replicas; ``target`` is None while both ends take themselves for the source."""
+
+    __slots__ = ("first", "second", "since", "started", "total")
+
+    def __init__(self, first: PeerDevice, second: PeerDevice, now: float, total: int) -> None:
+        self.first = first
+        """The source, if the two agree on one."""
+        self.second = second
+        self.started = now
+        self.total = total
+        self.since: float | None = None
+        """From when on the copy is running and not yet worked out."""
+
+    @property
+    def left(self) -> int:
+        """Blocks to copy."""
+        slot = self.first.slot
+        return slot.bitmap.count if slot else 0
+
+
+def first_step(verdict: Verdict) -> Repl:
+    """The replication state in which a meeting with that verdict begins."""
+    return _FIRST_STEP[verdict]
+
+
+def begin(mine: PeerDevice, theirs: PeerDevice, verdict: Verdict) -> None:
+    """Both ends wait for each other's bitmap; then the copy starts."""
+    is_source = verdict in (Verdict.SOURCE, Verdict.SOURCE_ALL)
+    source, target = (mine, theirs) if is_source else (theirs, mine)
+    if verdict in (Verdict.SOURCE_ALL, Verdict.TARGET_ALL):
+        for peer in (source, target):
+            if peer.slot is not None:
+                peer.slot.bitmap.add(0, peer.device.blocks)
+    _merge(source, target)
+    copying = Copying(source, target, source.device.resource.world.now, source.slot.bitmap.count if source.slot else 0)
+    source.copying = target.copying = copying
+    source.device.resource.world.later(BITMAP_EXCHANGE, partial(_start, copying))
+
+
+def _merge(source: PeerDevice, target: PeerDevice) -> None:
+    """What either side marked has to be copied."""
+    if source.slot is not None and target.slot is not None:
+        source.slot.bitmap.update(target.slot.bitmap)
+        target.slot.bitmap = source.slot.bitmap.copy()
+
+
+def begin_mutual(mine: PeerDevice, theirs: PeerDevice) -> None:
+    """Both ends take themselves for the source: see `handshake`."""
+    world = mine.device.resource.world
+    total = mine.device.blocks
+    for peer in (mine, theirs):
+        if peer.now.disk is Disk.INCONSISTENT and peer.slot is not None:
+            peer.slot.bitmap.add(0, peer.device.blocks)
+    mine.copying = theirs.copying = copying = Copying(mine, theirs, world.now, total)
+    world.later(BITMAP_EXCHANGE, partial(_start_mutual, copying))
+
+
+def _step(peer: PeerDevice, repl: Repl) -> None:
+    change = Change(peer.device.resource, "start-sync", hard=True)
+    peer.new.repl = repl
+    change.commit()
+
+
+def _start(copying: Copying) -> None:
+    if copying.first.copying is not copying or copying.second.copying is not copying:
+        return
+    _step(copying.second, Repl.SYNC_TARGET)
+    _step(copying.first, Repl.SYNC_SOURCE)
+
+
+def _start_mutual(copying: Copying) -> None:
+    if copying.first.copying is copying is copying.second.copying:
+        _step(copying.second, Repl.SYNC_SOURCE)
+        _step(copying.first, Repl.SYNC_SOURCE)
+
+
+def after_change(peer: PeerDevice) -> None:
+    """Start, pause or give up a copy when the replication state says so."""
+    copying = peer.copying
+    if copying is None or peer.old.repl is peer.now.repl:
+        return
+    world = peer.device.resource.world
+    work_out(copying)
+    if peer.now.repl <= Repl.ESTABLISHED:
+        copying.first.copying = copying.second.copying = None
+        copying.since = None
+        return
+    states = (copying.first.now.repl, copying.second.now.repl)
+    if states == (Repl.SYNC_SOURCE, Repl.SYNC_TARGET):
+        copying.since = world.now
+        world.later(copying.left / RATE, partial(_finish, copying, world.now))
+    elif states == (Repl.SYNC_SOURCE, Repl.SYNC_SOURCE):
+        world.later(SETTLING, partial(_settle_mutual, copying))
+    else:
+        copying.since = None
+
+
+def work_out(copying: Copying) -> None:
+    """Copy what would have been copied by now."""
+    if copying.since is None:
+        return
+    now = copying.first.device.resource.world.now
+    budget = int((now - copying.since) * RATE)
+    if budget <= 0:
+        return
+    copying.since = now
+    _copy(copying, budget)
+
+
+def _copy(copying: Copying, budget: int) -> None:
+    source, target = copying.first, copying.second
+    if source.slot is None or target.slot is None or source.device.backing is None or target.device.backing is None:
+        return
+    origin, destination = source.device.backing.device.contents, target.device.backing.device.contents
+    for start, end in source.slot.bitmap:
+        if budget <= 0:
+            break
+        stop = min(end, start + budget)
+        destination.copy_from(origin, start, stop)
+        source.slot.bitmap.remove(start, stop)
+        target.slot.bitmap.remove(start, stop)
+        budget -= stop - start
+        source.sent += (stop - start) * BLOCK
+        target.received += (stop - start) * BLOCK
+        target.device.written += (stop - start) * BLOCK
+
+
+def _finish(copying: Copying, since: float) -> None:
+    source, target = copying.first, copying.second
+    if source.copying is not copying or copying.since is None or since > copying.since:
+        return
+    if (source.now.repl, target.now.repl) != (Repl.SYNC_SOURCE, Repl.SYNC_TARGET):
+        return
+    left = copying.left
+    done = int((source.device.resource.world.now - copying.since) * RATE) + 1
+    if left > done:
+        # Writes during the copy, or a look at it, moved the end.
+        source.device.resource.world.later((left - done) / RATE, partial(_finish, copying, copying.since))
+        return
+    _copy(copying, left)
+    complete(source, target)
+
+
+def complete(source: PeerDevice, target: PeerDevice) -> None:
+    """The target has what the source has: same generation, and as good."""
+    mine, theirs = source.device.metadata, target.device.metadata
+    if mine is None or theirs is None:
+        return
+    theirs.push_history(theirs.current_uuid)
+    theirs.current_uuid = mine.current_uuid
+    target.device.exposed_uuid = mine.current_uuid
+    for node_id, slot in mine.peers.items():
+        if node_id in (target.connection.resource.node_id, source.connection.resource.node_id):
+            continue
+        copied = theirs.peer(node_id)
+        if copied.bitmap_index != -1 and slot.bitmap_uuid:
+            copied.bitmap_uuid = slot.bitmap_uuid
+            copied.bitmap.update(slot.bitmap)
+    uuids.in_sync(source, target)
+    change = Change(target.device.resource, "resync-finished", hard=True)
+    target.new.repl = Repl.ESTABLISHED
+    target.device.new.disk = source.device.now.disk
+    _end_others(target)
+    change.commit()
+    change = Change(source.device.resource, "resync-finished", hard=True)
+    source.new.repl = Repl.ESTABLISHED
+    source.new.disk = target.device.now.disk
+    change.commit()
+    _tell_in_sync(target)
+
+
+def _end_others(target: PeerDevice) -> None:
+    """Within the target's change: copies from other peers of the same generation have nothing left to bring."""
+    metadata = target.device.metadata
+    for peer in target.device.peer_devices:
+        other = peer.peer
+        if peer is target or peer.now.repl not in TARGETS or other is None or other.device.metadata is None:
+            continue
+        if metadata is not None and uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
+            peer.new.repl = Repl.ESTABLISHED
+            target.device.resource.world.soon(partial(_end_source, other))
+
+
+def _end_source(peer: PeerDevice) -> None:
+    if peer.now.repl in RESYNCING or peer.now.repl is Repl.WF_BITMAP_S:
+        _step(peer, Repl.ESTABLISHED)
+
+
+def _tell_in_sync(target: PeerDevice) -> None:
+    """Everybody of the same generation in sight drops what it had marked for the target, and the other way round."""
+    metadata = target.device.metadata
+    for peer in target.device.peer_devices:
+        other = peer.peer
+        if other is None or metadata is None or other.device.metadata is None:
+            continue
+        if uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
+            uuids.in_sync(peer, other)
+    for peer in target.device.peer_devices:
+        neighbour = peer.peer
+        if neighbour is None:
+            continue
+        for far in neighbour.device.peer_devices:
+            third = far.peer
+            if third is not None and third.device.metadata is not None and metadata is not None:
+                _forget_marks(third, target, metadata.current_uuid)
+
+
+def _forget_marks(third: PeerDevice, target: PeerDevice, current: int) -> None:
+    """A member that hears of the target only through a neighbour: same generation, nothing left to mark."""
+    metadata = third.device.metadata
+    if metadata is None or third.device is target.device or not uuids.same(metadata.current_uuid, current):
+        return
+    slot = metadata.peers.get(target.device.resource.node_id)
+    own = target.device.metadata.peers.get(third.device.resource.node_id) if target.device.metadata else None
+    for marked, owner in ((slot, metadata), (own, target.device.metadata)):
+        if marked is not None and owner is not None:
+            owner.push_history(marked.bitmap_uuid)
+            marked.bitmap_uuid = 0
+            marked.bitmap.clear()
+
+
+def _settle_mutual(copying: Copying) -> None:
+    first, second = copying.first, copying.second
+    if first.copying is not copying or first.now.repl is not Repl.SYNC_SOURCE:
+        return
+    uuids.in_sync(first, second)
+    for peer, other in ((first, second), (second, first)):
+        change = Change(peer.device.resource, "resync-finished", hard=True)
+        peer.new.repl = Repl.ESTABLISHED
+        peer.new.disk = other.device.now.disk
+        change.commit()
+
+
+def consider(device: Device) -> None:
+    """The local data changed its generation while connected: compare with each connected peer, and copy."""
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        if theirs is None or mine.now.repl is not Repl.ESTABLISHED:
+            continue
+        first, second = device.metadata, theirs.device.metadata
+        if first is None or second is None:
+            continue
+        verdict = uuids.compare(first, device.resource.node_id, second, theirs.device.resource.node_id)
+        if verdict in _FIRST_STEP and verdict is not Verdict.NONE:
+            start(mine, theirs, verdict)
+
+
+def start(mine: PeerDevice, theirs: PeerDevice, verdict: Verdict) -> None:
+    """Begin a copy between two ends that are connected and at rest."""
+    _step(theirs, first_step(verdict.mirrored))
+    _step(mine, first_step(verdict))
+    begin(mine, theirs, verdict)

@@ -1,0 +1,53 @@
+"""Telling connected peers what changed here. What is told is a fact to them, and cannot be refused."""
+
+from __future__ import annotations
+
+from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.links import alive
+from quorate.lab.kernel.resource import Connection, PeerDevice, Resource
+from quorate.lab.kernel.states import Conn
+
+
+def tell_peers(resource: Resource) -> None:
+    """Bring every connected peer's picture of this node up to date."""
+    for connection in list(resource.connections.values()):
+        if connection.now.conn is Conn.CONNECTED and alive(connection):
+            _tell(connection)
+
+
+def _tell(connection: Connection) -> None:
+    other = connection.other
+    if other is None or other.now.conn is not Conn.CONNECTED or other.other is not connection:
+        return
+    pairs = [
+        (mine, other.peer_devices[volume])
+        for volume, mine in connection.peer_devices.items()
+        if volume in other.peer_devices
+    ]
+    for mine, theirs in pairs:
+        exchange(mine, theirs)
+    role = connection.resource.now.role
+    if other.now.peer_role is role and all(
+        theirs.now.disk is mine.device.now.disk and theirs.now.paused_by_peer == _pauses(mine) for mine, theirs in pairs
+    ):
+        return
+    change = Change(other.resource, "peer-state", hard=True)
+    other.new.peer_role = role
+    for mine, theirs in pairs:
+        theirs.new.disk = mine.device.now.disk
+        theirs.new.paused_by_peer = _pauses(mine)
+    change.commit()
+
+
+def exchange(mine: PeerDevice, theirs: PeerDevice) -> None:
+    """What travels along without being a change of state: data generation, and whether the teller is quorate.
+
+    A peer that loses its quorum does not by itself make a follower count again; its next change does.
+    """
+    metadata = mine.device.metadata
+    theirs.peer_uuid = metadata.current_uuid if metadata else mine.device.exposed_uuid
+    theirs.peer_quorate = mine.device.now.quorum
+
+
+def _pauses(mine: PeerDevice) -> bool:
+    return mine.now.paused_by_user or mine.now.paused_by_other
