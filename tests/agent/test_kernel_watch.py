@@ -17,6 +17,8 @@ from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import ScriptedMachine, scripted_node
 
 CHANGE = "2030-01-01T00:00:00.000000+00:00 change connection name:{} peer-node-id:1 conn-name:n2 connection:Connected"
+EXISTS = "2030-01-01T00:00:00.0+00:00 exists resource name:{} role:Secondary suspended:no"
+END_OF_DUMP = "2030-01-01T00:00:00.0+00:00 exists -"
 PROGRESS = (
     "2030-01-01T00:00:00.0+00:00 change peer-device name:r peer-node-id:1 conn-name:n2 volume:0 done:1.00 out-of-sync:5"
 )
@@ -96,7 +98,7 @@ def test_a_change_of_state_beside_progress_is_no_mere_progress() -> None:
     run(main, seed=1)
 
 
-def test_each_start_of_the_stream_looks_at_everything_once_and_wakes_all() -> None:
+def test_each_start_of_the_stream_and_the_end_of_its_dump_look_at_everything_once_and_wake_all() -> None:
     async def main(sim: Simulation) -> None:
         node, machine, watch, woken = watched(sim)
         machine.answers["drbdsetup status"] = status("a", "b")
@@ -107,11 +109,19 @@ def test_each_start_of_the_stream_looks_at_everything_once_and_wakes_all() -> No
         assert sorted(woken) == ["a", "b", "gone"]
         assert node.memory.resource("gone").current
         assert node.memory.resource("gone").value is None
-        machine.streams[0].put_nowait(CHANGE.format("a"))
+        woken.clear()
+        for line in (EXISTS.format("a"), EXISTS.format("b")):
+            machine.streams[0].put_nowait(line)
+        await sim.clock.sleep(1)
+        assert woken == []
+        machine.streams[0].put_nowait(END_OF_DUMP)
+        await sim.clock.sleep(1)
+        assert machine.ran.count("drbdsetup status --json") == 2
+        assert sorted(woken) == ["a", "b", "gone"]
         machine.streams[0].put_nowait(None)
         await sim.clock.sleep(10)
         assert len(machine.streams) == 2
-        assert machine.ran.count("drbdsetup status --json") == 2
+        assert machine.ran.count("drbdsetup status --json") == 3
         following.cancel()
 
     run(main, seed=1)

@@ -1,8 +1,9 @@
 """The kernel's own wake-ups: ``drbdsetup events2``. Each event only says which resource to look at again.
 
-The stream is restarted, with back-off, whenever it ends. What happened in between was missed, so each start marks
-everything and looks at the whole kernel once. The same is done every ten minutes, although nothing should have been
-missed. Progress of a resync is told many times a second and is worth a look every few seconds.
+The stream begins with all that exists, which wakes nobody: when that is told, one look at the whole kernel begins, and
+what happens from then on is told. The stream is restarted, with back-off, whenever it ends. Every ten minutes
+everything is looked at again, although nothing should have been missed. Progress of a resync is told many times a
+second and is worth a look every few seconds.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class KernelWatch:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._progress: dict[str, float] = {}
+        #: The stream still tells of what exists already.
+        self._dumping = False
 
     async def follow(self) -> NoReturn:
         """Follow events for as long as the agent lives."""
@@ -61,7 +64,8 @@ class KernelWatch:
         failures = 0
         while True:
             began = clock.monotonic()
-            self.look_at_everything()
+            self._dumping = True
+            self.look_at_everything()  # also for when the stream cannot be had
             try:
                 async with aclosing(self._node.machine.lines(*EVENTS)) as lines:
                     async for line in lines:
@@ -91,12 +95,17 @@ class KernelWatch:
     def heard(self, line: str) -> None:
         """Take in one line."""
         event = parse_event(line)
+        if event is not None and event.ends_dump and self._dumping:
+            self._dumping = False
+            self.look_at_everything()
         if event is None or not event.resource:
             return
         if event.kind == "path":
             self._keep_path(event)
         if event.kind == "resource" and event.verb == "destroy":
             self._node.memory.paths.pop(event.resource, None)
+        if self._dumping and event.verb == "exists":
+            return
         if self._is_mere_progress(event) and not self._progress_is_due(event.resource):
             return
         self._node.memory.resource(event.resource).mark()

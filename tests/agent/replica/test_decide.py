@@ -47,6 +47,12 @@ def test_nothing_is_done_before_the_config_is_complete_and_stamped() -> None:
         assert decided(incomplete).steps == ()
 
 
+def test_nothing_is_made_for_an_object_that_could_go_without_us() -> None:
+    unkept = replica()
+    unkept = replace(unkept, metadata=replace(unkept.metadata, finalizers=()))
+    assert decided(view(unkept, None)).steps == ()
+
+
 def test_a_new_replica_comes_to_life_in_order() -> None:
     new = replica(
         config=config(), actual=actual(disk="", initial_sync_completed=False, metadata_created=""), status=None

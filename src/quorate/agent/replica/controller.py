@@ -209,7 +209,7 @@ class Replicas:
                 current=sighting.current,
                 status=sighting.value,
                 error=sighting.error,
-                look_at_all=not whole.known and not whole.error and not node.hands.hung(KERNEL_LOOK),
+                look_at_all=not whole.current and not whole.error and not node.hands.hung(KERNEL_LOOK),
             ),
             intended=intended,
             incomplete=incomplete,

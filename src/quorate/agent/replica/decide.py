@@ -20,6 +20,7 @@ from quorate.agent.replica.role import change_role
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Step
+from quorate.api.finalizers import AGENT
 from quorate.api.storage.drbd import CommandError, DrbdErrors
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
@@ -55,8 +56,12 @@ def stay_cut_off(view: View, now: datetime, settled: bool) -> Verdict:
 
 
 def need_config(view: View, now: datetime, settled: bool) -> Verdict:
-    """Nothing is done before the config is complete and belongs to a revision: the replica is no member yet."""
-    return Verdict(stop=True, unsettled=True) if view.incomplete else FINE
+    """Nothing is done before the config is complete and belongs to a revision: the replica is no member yet.
+
+    Nor without our finalizer (M33): the object could go, and what we made would stay.
+    """
+    kept = AGENT in view.replica.metadata.finalizers
+    return FINE if kept and not view.incomplete else Verdict(stop=True, unsettled=True)
 
 
 #: What must be so before the kernel is what the config says…
@@ -130,6 +135,8 @@ class _Walk:
 
     def take(self, verdict: Verdict) -> None:
         """Take in what a rule says."""
+        if verdict is FINE:
+            return
         self._errors.update(verdict.errors)
         self._actual.update(verdict.actual)
         self._drop += verdict.drop
@@ -146,21 +153,19 @@ class _Walk:
         """What follows from it all."""
         view, now = self._view, self._now
         before = view.replica.status
-        drbd = replace(before.drbd, errors=_errors(view, self._errors))
-        status = replace(before, drbd=drbd)
-        progress = False
+        errors, shown, actual = _errors(view, self._errors), before.drbd.status, before.drbd.actual
+        revision, kind = before.datamesh_revision, before.actual_type
         if view.kernel.current:
             shown, later = report.drbd_status(view, now)
             self._wait(later)
-            progress = shown is not before.drbd.status and shown is not None
-            drbd = replace(drbd, status=shown, actual=report.actual(view, realised, self._actual))
-            status = replace(before, drbd=drbd)
+            actual = report.actual(view, realised, self._actual)
             if realised:
                 revision = view.config.datamesh_revision
                 kind = view.config.type if view.status is not None else before.actual_type
-                status = replace(status, datamesh_revision=revision, actual_type=kind)
+        progress = shown is not before.drbd.status and shown is not None
+        drbd = replace(before.drbd, errors=errors, status=shown, actual=actual)
         return Decision(
-            status=status,
+            status=replace(before, drbd=drbd, datamesh_revision=revision, actual_type=kind),
             steps=self._end.steps,
             work=self._end.work,
             drop=self._drop,
@@ -203,4 +208,6 @@ def _errors(view: View, known: Mapping[str, CommandError | None]) -> DrbdErrors:
             found[name] = command_error(outcome, view.config)
         elif purpose not in (commands.PROBE, commands.SHRINK):
             found[name] = None
-    return replace(view.replica.status.drbd.errors, **{**found, **known})
+    found.update(known)
+    before = view.replica.status.drbd.errors
+    return replace(before, **found) if any(getattr(before, name) != value for name, value in found.items()) else before

@@ -31,7 +31,7 @@ def look_at_kernel(view: View, now: datetime, settled: bool) -> Verdict:
         return Verdict(errors={"last_status_error": None})
     if view.busy and not view.hung:
         return Verdict(stop=True)  # its end marks the kernel once more and wakes us
-    if not kernel.known and kernel.look_at_all:
+    if kernel.look_at_all:
         return Verdict(steps=(Look(KERNEL),), work=KERNEL_LOOK, stop=True)
     errors: Mapping[str, CommandError | None] = {}
     if kernel.error:

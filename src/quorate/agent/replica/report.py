@@ -21,8 +21,10 @@ PROGRESS_INTERVAL = 5.0
 def drbd_status(view: View, now: datetime) -> tuple[DrbdStatus | None, float | None]:
     """What to report, and after how many seconds to report more."""
     shown, reported = view.status, view.replica.status.drbd.status
-    if shown is None or reported is None or shown is reported:
+    if shown is None or reported is None:
         return shown, None
+    if shown == reported:
+        return reported, None
     if _steady(shown) != _steady(reported):
         return shown, None
     if _percentages(shown) == _percentages(reported):
@@ -48,7 +50,8 @@ def actual(view: View, realised: bool, changes: dict[str, Any]) -> DrbdActual:
         after["allow_two_primaries"] = config.allow_two_primaries
     if disk_state(status) == DiskState.UP_TO_DATE or (realised and status is not None and not is_diskful(config)):
         after["initial_sync_completed"] = True
-    return replace(before, **{**after, **changes})
+    after |= changes
+    return replace(before, **after) if any(getattr(before, name) != value for name, value in after.items()) else before
 
 
 def _steady(status: DrbdStatus) -> DrbdStatus:

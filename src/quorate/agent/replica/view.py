@@ -37,7 +37,7 @@ class KernelView:
     #: None: the kernel has no such resource.
     status: DrbdStatus | None = None
     error: str = ""
-    #: Whether it is worth looking at everything at once: nobody has yet, or it worked.
+    #: Everything is to be looked at anyway, at once.
     look_at_all: bool = False
 
 
