@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from quorate.cli import lab_nodes, lab_status
+
 
 @click.group()
 def lab() -> None:
@@ -25,3 +27,7 @@ def recordings(directory: Path, verbose: bool) -> None:
 
     if not replay_all(directory, click.echo, verbose=verbose):
         sys.exit(1)
+
+
+lab.add_command(lab_nodes.nodes)
+lab.add_command(lab_status.status)

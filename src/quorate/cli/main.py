@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quorate.cli import agent, completion, config, crds, failures, kubeconfig, up, version
+from quorate.cli import agent, completion, config, crds, failures, fault, kubeconfig, lab, up, version
 
 
 @click.group(epilog=failures.EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -15,6 +15,8 @@ def quorate() -> None:
 for command in (
     up.up,
     agent.agent,
+    fault.fault,
+    lab.lab,
     crds.crds,
     config.config,
     kubeconfig.kubeconfig,
