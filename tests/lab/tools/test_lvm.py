@@ -1,0 +1,143 @@
+"""LVM's commands on a simulated node."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quorate.lab.kernel import metadata
+from tests.lab.tools.conftest import Node
+
+
+def report(node: Node, command: str) -> list[dict[str, str]]:
+    result = node.run(f"{command} --reportformat json --units b --nosuffix")
+    (rows,) = json.loads(result.stdout)["report"][0].values()
+    found: list[dict[str, str]] = rows
+    return found
+
+
+def test_a_created_volume_is_reported_and_takes_its_extents(node: Node) -> None:
+    assert node.run("lvcreate -y -n a -L 30M --addtag mine vg0").output == '  Logical volume "a" created.\n'
+    (volume,) = report(node, "lvs -o lv_name,vg_name,lv_size,lv_attr,lv_tags,lv_path")
+    assert volume == {
+        "lv_name": "a",
+        "vg_name": "vg0",
+        "lv_size": str(32 << 20),
+        "lv_attr": "-wi-a-----",
+        "lv_tags": "mine",
+        "lv_path": "/dev/vg0/a",
+    }
+    (group,) = report(node, "vgs -o vg_name,vg_size,vg_free,vg_extent_size")
+    assert int(group["vg_size"]) - int(group["vg_free"]) == 32 << 20
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "complaint"),
+    [
+        (
+            "lvcreate -y -n a -L 2G vg0",
+            5,
+            'Volume group "vg0" has insufficient free space (254 extents): 512 required.',
+        ),
+        ("lvcreate -y -n a -L 4M nogroup", 5, 'Volume group "nogroup" not found'),
+        ("lvremove -y vg0/none", 5, 'Failed to find logical volume "vg0/none"'),
+        ("lvcreate --no-such-option", 3, "--no-such-option"),
+        ("lvs -o nosuchfield vg0", 3, "nosuchfield"),
+        ("vgs nogroup", 5, 'Volume group "nogroup" not found'),
+        ("lvextend -L +4G vg0/b", 5, "insufficient free space"),
+        ("lvextend -L 4M vg0/b", 5, "matches existing size"),
+        ("lvreduce -L 8M vg0/b", 5, "not less than existing size"),
+        ("vgcreate vg0 /dev/sdb", 5, "A volume group called vg0 already exists."),
+        ("vgcreate vg1 /dev/sda", 5, "already in a volume group"),
+        ("pvremove /dev/sda", 5, "is used by a volume group"),
+        ("pvcreate /dev/sdz", 5, "No device found for /dev/sdz."),
+        ("vgreduce vg0 /dev/sda", 5, "still in use"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_lvms_exit_code(node: Node, line: str, code: int, complaint: str) -> None:
+    node.run("lvcreate -y -n b -L 4M vg0")
+    result = node.run(line, expect=code)
+    assert complaint in result.stderr
+
+
+def test_a_volume_says_by_how_much_it_grew(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 32M vg0")
+    assert node.run("lvextend -L 48M vg0/a").output == (
+        "  Size of logical volume vg0/a changed from 32.00 MiB (8 extents) to 48.00 MiB (12 extents).\n"
+        "  Logical volume vg0/a successfully resized.\n"
+    )
+    assert node.run("blockdev --getsize64 /dev/vg0/a").output == f"{48 << 20}\n"
+    node.run("lvresize -f -L 32M vg0/a")
+    assert node.run("blockdev --getsize64 /dev/vg0/a").output == f"{32 << 20}\n"
+
+
+def test_a_volume_comes_back_with_what_lay_on_its_extents_save_its_first_block(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0; dd if=/dev/urandom of=/dev/vg0/a bs=1M; lvremove -y vg0/a", expect=None)
+    node.run("lvcreate -y -n b -L 4M vg0")
+    node.run("lvextend -L 8M vg0/b")
+    device = node.host.block_device("/dev/vg0/b")
+    assert device is not None
+    held = list(device.contents.runs(0, device.size // 4096))
+    assert [(start, end, tag is None) for start, end, tag in held][:1] == [(0, 1, True)]
+    assert {tag[0] for _, _, tag in held[1:]} == {"random"}  # type: ignore[index]
+    assert sum(end - start for start, end, _ in held) == 2048
+
+
+def test_a_signature_of_drbd_is_wiped_and_said_unless_wiping_is_off(node: Node) -> None:
+    def recreate(options: str) -> str:
+        node.run("lvcreate -y -W n -n a -L 8M vg0")
+        device = node.host.block_device("/dev/vg0/a")
+        assert device is not None
+        metadata.create(device, 7)
+        node.run("lvremove -y vg0/a")
+        return node.run(f"lvcreate -y {options} -n a -L 8M vg0").output
+
+    assert "Wiping drbd signature on /dev/vg0/a." in recreate("")
+    assert node.run("drbdmeta 1 v09 /dev/vg0/a internal dump-md", expect=1).output == "No valid meta data found\n"
+    node.run("lvremove -y vg0/a")
+    assert "Wiping" not in recreate("-W n")
+    assert node.run("drbdmeta 1 v09 /dev/vg0/a internal dump-md").output.startswith("# DRBD meta data dump")
+
+
+def test_shrinking_back_brings_metadata_back(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    node.run("drbdmeta 1 v09 /dev/vg0/a internal create-md 7 --force")
+    node.run("lvextend -L 12M vg0/a")
+    node.run("drbdmeta 1 v09 /dev/vg0/a internal dump-md", expect=1)
+    node.run("lvreduce -f -L 8M vg0/a")
+    node.run("drbdmeta 1 v09 /dev/vg0/a internal dump-md")
+
+
+def test_thin_volumes_take_from_their_pool_what_is_written(node: Node) -> None:
+    node.run("lvcreate -y -T -L 100M vg0/pool")
+    node.run("lvcreate -y -V 200M --thinpool pool -n thin vg0")
+    node.run("dd if=/dev/urandom of=/dev/vg0/thin bs=1M count=50")
+    rows = {row["lv_name"]: row for row in report(node, "lvs -o lv_name,lv_size,lv_attr,pool_lv,data_percent vg0")}
+    assert rows["pool"] | {"lv_size": ""} == {
+        "lv_name": "pool",
+        "lv_size": "",
+        "lv_attr": "twi-a-tz--",
+        "pool_lv": "",
+        "data_percent": "50.00",
+    }
+    assert (rows["thin"]["pool_lv"], rows["thin"]["data_percent"]) == ("pool", "25.00")
+    node.run("lvremove -y vg0/pool")
+    assert report(node, "lvs -o lv_name") == []
+
+
+def test_a_group_grows_by_a_drive_and_gives_it_back(node: Node) -> None:
+    node.run("vgextend vg0 /dev/sdb")
+    assert [row["pv_name"] for row in report(node, "pvs -o pv_name,vg_name")] == ["/dev/sda", "/dev/sdb"]
+    node.run("vgreduce vg0 /dev/sdb; pvremove /dev/sdb")
+    assert [row["pv_name"] for row in report(node, "pvs -o pv_name")] == ["/dev/sda"]
+
+
+def test_a_pulled_drive_is_missing_and_its_volumes_fail(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    drive = node.host.pull_drive("A1")
+    (group,) = report(node, "vgs -o vg_missing_pv_count")
+    assert group == {"vg_missing_pv_count": "1"}
+    assert "Input/output error" in node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1", expect=1).stderr
+    node.host.insert_drive(drive)
+    node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1")
