@@ -70,7 +70,7 @@ def test_a_bare_machine_is_told_how_to_mend_everything() -> None:
     items = judge(Facts(node_name="n1", config_problem="No such file or directory", drbd_service="enabled"))
     assert not passed(items)
     assert all(item.fix for item in items if item.state is not State.OK)
-    assert [item.name for item in items if item.state is State.OK] == ["agent here"]
+    assert [item.name for item in items if item.state is State.OK] == ["commands", "agent here"]
 
 
 def test_without_an_api_server_nothing_is_said_of_it() -> None:
@@ -80,6 +80,7 @@ def test_without_an_api_server_nothing_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "item", "state", "required"),
     [
+        ({"command_problem": "nsenter: no such process"}, "commands", State.WRONG, True),
         ({"user_id": 1000}, "root", State.WRONG, True),
         ({"user_id": None}, "root", State.WRONG, True),
         ({"drbdadm": None}, "drbdadm", State.MISSING, True),
@@ -240,6 +241,7 @@ class Scripted:
 async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
     machine = Scripted(
         {
+            ("true",): "",
             ("id", "-u"): "0\n",
             ("uname", "-r"): "6.1.0\n",
             ("drbdadm", "--version"): UTILS.format("9.22.0"),
@@ -298,8 +300,17 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
     )
 
 
+async def test_where_the_prefix_fails_it_is_not_taken_for_the_commands() -> None:
+    failed = Completed(1, "", "nsenter: cannot open /proc/1/ns/mnt: Permission denied")
+    machine = Scripted({("true",): failed, ("drbdsetup", "help"): failed, ("drbdmeta",): failed}, {})
+    facts = await gather(machine, node_name="n1", settings=Settings())
+    assert "Permission denied" in facts.command_problem
+    assert set(facts.commands.values()) == {None}
+
+
 async def test_nothing_on_a_machine_is_an_answer_too() -> None:
-    facts = await gather(Scripted({}, {}), node_name="n1", settings=Settings())
+    facts = await gather(Scripted({("true",): ""}, {}), node_name="n1", settings=Settings())
+    assert facts.command_problem == ""
     assert set(facts.commands.values()) == {None}
     assert (facts.user_id, facts.module_loaded, facts.volume_groups, facts.addresses) == (None, None, None, ())
     assert facts.config_problem == "No such file or directory"
@@ -307,7 +318,7 @@ async def test_nothing_on_a_machine_is_an_answer_too() -> None:
 
 @pytest.mark.parametrize("said", ["", "{", "[]", '{"report": 1}', '{"report": [{"vg": [{}]}]}'])
 async def test_volume_groups_that_cannot_be_read_are_not_known(said: str) -> None:
-    machine = Scripted({("vgs", "--reportformat", "json", "-o", "vg_name"): said}, {})
+    machine = Scripted({("true",): "", ("vgs", "--reportformat", "json", "-o", "vg_name"): said}, {})
     assert (await gather(machine, node_name="n1", settings=Settings())).volume_groups is None
 
 

@@ -226,6 +226,8 @@ async def test_an_agent_works_on_a_real_api_server(apiserver: ApiServer, tmp_pat
         ((), 3, "give --node-name, or set NODE_NAME"),
         (("--node-name", "n1", "--kubeconfig", "/nowhere"), 3, "/nowhere: there is no such file"),
         (("--node-name", "n1", "--host-prefix", "nsenter '"), 3, "cannot be split into words"),
+        (("--node-name", "n1", "--host-prefix", "no-such-program"), 3, "no command can be run"),
+        (("--node-name", "n1", "--host-prefix", "false"), 3, "hostPrefix 'false' does not work"),
         (("--node-name", "n1", "--sys", "relative"), 3, "'relative' cannot be used as a path"),
         (("--node-name", "n1", "--register-node", "--address", "192.0.2.1"), 3, "no address of this machine"),
         (("--node-name", "n1", "--metrics-listen", "192.0.2.1"), 7, "cannot listen on 192.0.2.1"),

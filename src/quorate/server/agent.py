@@ -18,7 +18,7 @@ from quorate.agent.inventory.registration import Registration
 from quorate.agent.lease import Identity
 from quorate.agent.linux import LinuxMachine, Roots
 from quorate.agent.lock import AgentLock, look
-from quorate.agent.machine import Machine
+from quorate.agent.machine import CommandHung, CommandNotFound, Machine
 from quorate.agent.parts import PARTS
 from quorate.agent.process import Agent, Part
 from quorate.agent.settings import Settings
@@ -48,6 +48,7 @@ async def run(config: Config, *, environ: Mapping[str, str], announce: Callable[
         ending.callback(lock.release)
         machine = make_machine(config)
         ending.push_async_callback(machine.close)
+        await _refuse_a_dead_end(config, machine)
         _make_config_directory(config)
         store = _store(config, environ, chance, ClientMetrics(registry))
         ending.push_async_callback(store.close)
@@ -156,6 +157,16 @@ def _node_name(config: Config) -> NodeName:
 
 def _state_directory(config: Config) -> Path:
     return Path(config.state_dir).expanduser()
+
+
+async def _refuse_a_dead_end(config: Config, machine: Machine) -> None:
+    """A prefix that fails would answer in place of every command, and be believed."""
+    try:
+        done = await machine.run("true", silence=30.0)
+    except (CommandNotFound, CommandHung) as error:
+        raise ConfigError(f"hostPrefix {config.host_prefix!r}: no command can be run: {error}") from None
+    if done.exit_code != 0:
+        raise ConfigError(f"hostPrefix {config.host_prefix!r} does not work: {done.output or done.exit_code}")
 
 
 def _make_config_directory(config: Config) -> None:

@@ -29,6 +29,8 @@ class Facts:
     """What was seen. None: it could not be seen, or is not there."""
 
     node_name: str = ""
+    #: Why no command at all can be run, a prefix that does not work say; "" when they can.
+    command_problem: str = ""
     user_id: int | None = None
     kernel_release: str = ""
     #: By command, what it said; None: it cannot be run.
@@ -71,6 +73,7 @@ async def gather(
 ) -> Facts:
     """Look at everything. ``internal_addresses`` are those of the Node object, if there is one."""
     look = _Look(machine)
+    await look.try_commands()
     ports = drbd or DrbdSettings()
     addresses = internal_addresses or await look.resolved(node_name)
     own = tuple([address for address in addresses if await machine.port_is_free(address, 0)])
@@ -78,6 +81,7 @@ async def gather(
     free = [port for port in port_range if own and await machine.port_is_free(own[0], port)]
     return Facts(
         node_name=node_name,
+        command_problem=look.command_problem,
         user_id=await look.number("id", "-u"),
         kernel_release=await look.word("uname", "-r") or "",
         commands={name: await look.said(*argv) for name, argv in PROBES.items()},
@@ -128,9 +132,22 @@ class _Look:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self.command_problem = ""
+
+    async def try_commands(self) -> None:
+        """Run one that does nothing. Where it fails, the prefix does, and what others say is not theirs."""
+        try:
+            done = await self._machine.run("true", silence=10.0)
+        except (CommandNotFound, CommandHung) as error:
+            self.command_problem = str(error)
+            return
+        if done.exit_code != 0:
+            self.command_problem = done.output or f"exit code {done.exit_code}"
 
     async def run(self, *argv: str) -> Completed | None:
         """What became of a command; None when it cannot be run, or does not end."""
+        if self.command_problem:
+            return None
         try:
             return await self._machine.run(*argv, silence=10.0)
         except (CommandNotFound, CommandHung):

@@ -20,6 +20,7 @@ _UTILS_VERSION = re.compile(r"^DRBDADM_VERSION=([0-9]+)\.([0-9]+)", re.MULTILINE
 def judge(facts: Facts, cluster: ClusterFacts | None = None, *, place: str = "") -> tuple[Item, ...]:
     """Every item. ``cluster`` is None when no API server was named; ``place`` is the start of our own identity."""
     items = [
+        commands(facts),
         root(facts),
         *(tool(facts, name) for name in ("drbdadm", "drbdsetup", "drbdmeta")),
         module(facts),
@@ -40,6 +41,15 @@ def judge(facts: Facts, cluster: ClusterFacts | None = None, *, place: str = "")
     if cluster is not None:
         items += [api_server(cluster), permissions(cluster), node_object(cluster, facts), other_agent(cluster, place)]
     return tuple(items)
+
+
+def commands(facts: Facts) -> Item:
+    """Whether the prefix leads anywhere; if not, nothing that commands would tell is known."""
+    purpose = "everything is done by commands of the host"
+    if not facts.command_problem:
+        return Item("commands", State.OK, "can be run", purpose)
+    fix = "correct --host-prefix; in a container, privileged and with the host's process ids"
+    return Item("commands", State.WRONG, facts.command_problem, purpose, fix)
 
 
 def root(facts: Facts) -> Item:
