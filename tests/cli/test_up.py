@@ -25,7 +25,7 @@ NAMESPACES = "/api/v1/namespaces"
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "quorate", "up", "--port", "0", *arguments]
+    return [sys.executable, "-m", "quorate", "up", "--port", "0", "--nodes", "0", *arguments]
 
 
 @contextmanager

@@ -17,10 +17,13 @@ import click
 @click.option("--token-file", help="A file with the bearer token that clients must present.")
 @click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", help="A PEM file with its private key.")
+@click.option("--nodes", type=int, help="How many simulated nodes to start; 0 for none.")
+@click.option("--zones", type=int, help="How many zones they stand in.")
+@click.option("--drives", type=int, help="How many drives each of them has.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
 def up(file: Path | None, **flags: str | int | None) -> None:
-    """Run the embedded engine, its Kubernetes API and the controllers in this process.
+    """Run the embedded engine, its Kubernetes API, the controllers and simulated nodes in this process.
 
     Prints a line with "ready" when it serves. SIGTERM and SIGINT stop it gracefully. Settings come from the
     configuration file, QUORATE_* variables and these flags: see "quorate config show" for the defaults.

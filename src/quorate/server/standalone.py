@@ -1,4 +1,4 @@
-"""``quorate up``: the embedded engine, its Kubernetes API and the controllers, in one process on one machine."""
+"""``quorate up``: the embedded engine, its Kubernetes API, the controllers and simulated nodes, in one process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from quorate import demo, nodes
 from quorate.api import all_kinds
 from quorate.config import Config
-from quorate.demo import CONTROLLERS
 from quorate.engine.clock import Clock, SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.logs import get_logger
 from quorate.engine.manager import Manager
 from quorate.errors import ConfigError
+from quorate.lab.cluster import Cluster
+from quorate.lab.delivery import deliver
+from quorate.lab.keeping import kept, restore
+from quorate.lab.layout import Layout
+from quorate.server import lab
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, is_loopback, listen
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
 
 _log = get_logger(__name__)
+
+#: Simulated hardware is the same in every run; only people differ.
+_SEED = 0
 
 
 async def run(config: Config, *, announce: Callable[[str], None]) -> None:
@@ -38,7 +46,9 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
     async with standalone(config, clock=SystemClock(), chance=random.SystemRandom()) as server:
         path = config_path(config) / "kubeconfig"
         announce(f"quorate is ready at {server.url}")
-        announce(f"try: kubectl --kubeconfig {path} get quorate,nodes")
+        if config.nodes:
+            announce(f"simulated: {config.nodes} nodes in {config.zones} zones with {config.drives} drives each")
+        announce(f"try: kubectl --kubeconfig {path} get nodes,lvg,drives")
         await stop.wait()
         _log.info("stopping")
 
@@ -54,7 +64,7 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
     try:
         manager = Manager(
             store,
-            CONTROLLERS,
+            (*demo.CONTROLLERS, *nodes.CONTROLLERS),
             clock=clock,
             random=chance,
             identity=socket.gethostname(),
@@ -62,6 +72,9 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             registry=registry,
             freeze_gc=True,
         )
+        cluster = Cluster(Layout(config.nodes, config.zones, config.drives), clock=clock, seed=_SEED)
+        hardware = data / "lab" / "hardware.json"
+        restore(cluster, hardware)
         facade = Facade(
             store,
             kinds=all_kinds(),
@@ -70,6 +83,7 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             access=access,
             registry=registry,
             health=manager.health,
+            routes=lab.routes(cluster),
         )
         server = await listen(facade, host=config.listen, port=config.port, tls=tls)
         try:
@@ -77,7 +91,9 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
             async with asyncio.TaskGroup() as running:
                 running.create_task(manager.run())
-                yield server
+                await deliver(store, cluster.plans)
+                async with kept(cluster, hardware), cluster.running(lambda _: store):
+                    yield server
                 manager.stop()
         finally:
             await server.close()
