@@ -64,8 +64,9 @@ def _add(parts: _Parts, line: str) -> str | None:
         return f"keys in the order {_KEYS[kind]}"
     if kind in _IDENTITY:
         identity = (kind, *(values[name] for name in _IDENTITY[kind] if name in values))
-        if verb == "destroy":
-            for known in [known for known in parts if known == identity]:
+        if verb == "destroy":  # a peer device goes with its connection and is not named
+            gone = (identity, ("peer-device", *identity[1:])) if kind == "connection" else (identity,)
+            for known in [known for known in parts if any(known[: len(head)] == head for head in gone)]:
                 del parts[known]
         else:
             parts.setdefault(identity, {}).update(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import time
 
 from quorate.lab.tools.process import Process
@@ -84,8 +85,12 @@ def _long(process: Process, path: str, names: tuple[str, ...], *, everything: bo
     sizes = {name: len(process.host.files.get(f"{path.rstrip('/')}/{name}", b"")) for name in names}
     process.out(f"total {sum(-(-size // 4096) * 4 for size in sizes.values())}\n")
     if everything:
-        for name in (".", ".."):
-            process.out(f"drwxr-xr-x    2 0        0        {60:>9} {when} {name}\n")
+        for name, directory in ((".", path), ("..", posixpath.dirname(path.rstrip("/")) or "/")):
+            inside = process.host.list_directory(directory) or ()
+            below = directory.rstrip("/")
+            links = 2 + sum(f"{below}/{entry}" not in process.host.files for entry in inside)
+            size = 40 + 20 * len(inside)  # as a file system in memory counts
+            process.out(f"drwxr-xr-x {links:>4} 0        0        {size:>9} {when} {name}\n")
     for name, size in sizes.items():
         process.out(f"-rw-r--r--    1 0        0        {size:>9} {when} {name}\n")
 
