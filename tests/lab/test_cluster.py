@@ -8,6 +8,7 @@ from quorate.api import labels
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import Presence
 from quorate.api.core import Node
+from quorate.api.meta import Resource
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import VolumeGroupPhase
 from quorate.engine.simulation import Simulation, run
@@ -183,7 +184,7 @@ def test_with_nothing_changing_nothing_but_leases_is_written() -> None:
     async def main(sim: Simulation) -> None:
         async with laboratory(sim) as lab:
             await lab.sleep(120)
-            kinds = [Node, Drive, LVMVolumeGroup]
+            kinds: list[type[Resource]] = [Node, Drive, LVMVolumeGroup]
             before = [(await lab.store.list(cls)).items for cls in kinds]
             await lab.sleep(1800)
             assert [(await lab.store.list(cls)).items for cls in kinds] == before
