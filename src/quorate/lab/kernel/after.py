@@ -1,4 +1,4 @@
-"""What a committed change sets in motion: metadata, peers that are told, requests that go on, connections cleaned up."""
+"""What a committed change sets in motion: metadata, peers to be told, requests that go on, connections to clean up."""
 
 from __future__ import annotations
 

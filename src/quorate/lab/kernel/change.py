@@ -59,13 +59,13 @@ class Change:
             self.drop()
             return
         for part in resource.parts():
-            part.old, part.now = part.now, part.new  # type: ignore[assignment]
+            part.old, part.now = part.now, part.new
         resource.kernel.follow_up(resource, self.tag)
 
     def drop(self) -> None:
         """Forget the new state."""
         for part in self.resource.parts():
-            part.new = part.now  # type: ignore[assignment]
+            part.new = part.now
 
     def commit(self) -> Reply:
         """Prepare, then apply or drop."""

@@ -111,22 +111,34 @@ def _meet(connection: Connection, other: Connection, token: object) -> None:
     if not world.reachable(connection.resource.kernel, other.resource.kernel):
         return
     for end in (connection, other):
-        end.established = True
-        events.path_changed(end)
+        if not end.established:
+            end.established = True
+            events.path_changed(end)
     meeting = handshake.decide(connection, other)
-    if not meeting.agreed:
+    if Outcome.FORCE_SECONDARY in (meeting.mine, meeting.theirs):
         _part(connection, other, meeting)
         return
     reach = twopc.explore(connection.resource, other.resource)
     objection = Reply(Code.IN_TRANSIENT_STATE) if reach.dead else roles.check_primaries(reach, connection, other)
-    if not objection.ok:
+    if not objection.ok and not _only_between(connection, other, reach):
+        # Somebody further away objects. The two stay on the line and ask again.
         for end in (connection, other):
             if objection.code == Code.TWO_PRIMARIES:
                 roles.yield_if_suspended(end.resource, always_fail_io=False)
-            _hang_up(end)
         _try_again(connection, other)
-        return
-    _connect(connection, other, meeting, reach)
+    elif not meeting.agreed:
+        _part(connection, other, meeting)
+    elif not objection.ok:
+        for end in (connection, other):
+            roles.yield_if_suspended(end.resource, always_fail_io=False)
+        _try_again(connection, other)
+    else:
+        _connect(connection, other, meeting, reach)
+
+
+def _only_between(connection: Connection, other: Connection, reach: twopc.Reach) -> bool:
+    """Whether nobody but the two ends is Primary."""
+    return not reach.dead and all(p in (connection.resource, other.resource) for p in reach.primaries())
 
 
 def _hang_up(end: Connection) -> None:
@@ -295,4 +307,3 @@ def _disconnect_gracefully(connection: Connection, reach: twopc.Reach) -> Reply:
     for part in (left, rest):
         twopc.agree_on_members(part)
     return DONE
-

@@ -26,7 +26,9 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
         return Reply(Code.METADATA_UNCLEAN)
     resource = device.resource
     if metadata.node_id not in (-1, resource.node_id):
-        return Reply(Code.INVALID_REQUEST, f"ambiguous node id: meta-data: {metadata.node_id}, config: {resource.node_id}")
+        return Reply(
+            Code.INVALID_REQUEST, f"ambiguous node id: meta-data: {metadata.node_id}, config: {resource.node_id}"
+        )
     room = usable(backing.size, metadata.max_peers)
     if room < max(metadata.effective_size, device.size if resource.connected() else 0) or room == 0:
         return Reply(Code.DISK_TOO_SMALL)
@@ -79,7 +81,7 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
 
 
 def _compare_with_peers(device: Device, metadata: Metadata) -> list[tuple[PeerDevice, PeerDevice, Verdict]]:
-    found = []
+    found: list[tuple[PeerDevice, PeerDevice, Verdict]] = []
     for mine in device.peer_devices:
         theirs = mine.peer
         if mine.connection.now.conn is not Conn.CONNECTED or theirs is None or theirs.device.metadata is None:
@@ -196,9 +198,9 @@ def _declare_equal(device: Device, uuid: int) -> None:
     equal = [device]
     for mine in device.peer_devices:
         theirs = mine.peer
-        if theirs is not None and theirs.device.metadata is not None:
-            if theirs.device.metadata.current_uuid == JUST_CREATED:
-                equal.append(theirs.device)
+        known = theirs.device.metadata if theirs is not None else None
+        if theirs is not None and known is not None and known.current_uuid == JUST_CREATED:
+            equal.append(theirs.device)
     ids = {member.resource.node_id for member in equal}
     for member in equal:
         assert member.metadata is not None

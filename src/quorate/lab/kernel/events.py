@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
 from quorate.lab.kernel.sanitize import data_accessible
-from quorate.lab.kernel.states import RESYNCING, Conn, Disk, Role
+from quorate.lab.kernel.states import RESYNCING, Disk, Role
 from quorate.lab.kernel.status import is_client, percent_in_sync, resync_suspended, write_ordering
 
 if TYPE_CHECKING:
@@ -254,26 +254,19 @@ def path_created(connection: Connection, path: tuple[str, str], *, gone: bool = 
         kernel.feed.send(f"destroy {key}" if gone else f"create {key} established:no")
 
 
-def dump(kernel: Kernel, resources: list[Resource]) -> list[str]:
-    """What exists."""
-    lines = []
-    for part in resources:
-        lines.append(f"exists {_resource_key(part)} {_text(_resource_fields(part))}")
-    for resource in resources:
-        for connection in resource.connections.values():
-            lines.append(f"exists {_connection_key(connection)} {_text(_connection_fields(connection))}")
-    for resource in resources:
-        for device in resource.devices.values():
-            lines.append(f"exists {_device_key(device)} {_text(_device_fields(device))}")
-    for resource in resources:
-        for connection in resource.connections.values():
-            for peer in connection.peer_devices.values():
-                lines.append(f"exists {_peer_device_key(peer)} {_text(_peer_device_fields(peer))}")
-            for path in connection.paths:
-                established = connection.now.conn is Conn.CONNECTED
-                lines.append(f"exists {_path_key(connection, path)} established:{_YES[established]}")
-    lines.append("exists -")
-    return lines
+def dump(resources: list[Resource]) -> list[str]:
+    """What exists: resources, connections, devices, peer devices, paths."""
+    connections = [connection for resource in resources for connection in resource.connections.values()]
+    parts: list[Resource | Device | Connection | PeerDevice] = [*resources, *connections]
+    parts += [device for resource in resources for device in resource.devices.values()]
+    parts += [peer for connection in connections for peer in connection.peer_devices.values()]
+    lines = [f"exists {key} {_text(fields)}" for key, fields in map(_describe, parts)]
+    lines += [
+        f"exists {_path_key(connection, path)} established:{_YES[connection.established]}"
+        for connection in connections
+        for path in connection.paths
+    ]
+    return [*lines, "exists -"]
 
 
 def remember(kernel: Kernel, resources: list[Resource]) -> None:

@@ -54,7 +54,10 @@ class BlockSet:
         last = bisect_left(self._starts, end)
         if start >= end or first >= last:
             return
-        kept = [(self._starts[first], min(start, self._ends[first])), (max(end, self._starts[last - 1]), self._ends[last - 1])]
+        kept = [
+            (self._starts[first], min(start, self._ends[first])),
+            (max(end, self._starts[last - 1]), self._ends[last - 1]),
+        ]
         kept = [(a, b) for a, b in kept if a < b]
         self.count -= sum(self._ends[i] - self._starts[i] for i in range(first, last))
         self.count += sum(b - a for a, b in kept)

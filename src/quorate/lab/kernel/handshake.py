@@ -12,7 +12,14 @@ from quorate.lab.kernel.resource import Connection, Device, PeerDevice
 from quorate.lab.kernel.states import Disk, Repl, Role
 from quorate.lab.kernel.uuids import Verdict
 
-_MUST_MATCH = ("protocol", "allow-two-primaries", "data-integrity-alg", "after-sb-0pri", "after-sb-1pri", "after-sb-2pri")
+_MUST_MATCH = (
+    "protocol",
+    "allow-two-primaries",
+    "data-integrity-alg",
+    "after-sb-0pri",
+    "after-sb-1pri",
+    "after-sb-2pri",
+)
 
 
 class Outcome(Enum):

@@ -121,7 +121,7 @@ class Kernel:
 
     # -- resources, minors, peers ------------------------------------------------------------------------------------
 
-    def new_resource(self, name: str, node_id: int, options: Mapping[str, str] = {}) -> Reply:  # noqa: B006
+    def new_resource(self, name: str, node_id: int, options: Mapping[str, str] = {}) -> Reply:
         """``drbdsetup new-resource``."""
         if name in self._resources:
             return Reply(Code.ALREADY_EXISTS)
@@ -246,7 +246,7 @@ class Kernel:
 
     # -- disks -------------------------------------------------------------------------------------------------------
 
-    def attach(self, minor: int, device: BlockDevice, path: str, options: Mapping[str, str] = {}) -> Reply:  # noqa: B006
+    def attach(self, minor: int, device: BlockDevice, path: str, options: Mapping[str, str] = {}) -> Reply:
         """``drbdsetup attach``; 119 without metadata, 165 if its activity log has to be applied first."""
         found = self._minors.get(minor)
         if found is None:
@@ -456,4 +456,4 @@ class Kernel:
 
     def dump(self, name: str | None = None) -> list[str]:
         """The lines that events2 starts with: what exists, then "exists -"."""
-        return events.dump(self, self._named(name))
+        return events.dump(self._named(name))

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 CLEAN_UP = (0.015, 0.025)
 """How long a receiver takes to clean up after its peer was lost, seen in the recordings."""
 RETRY = 0.012
-BROKEN = frozenset(
-    {Conn.TIMEOUT, Conn.BROKEN_PIPE, Conn.NETWORK_FAILURE, Conn.PROTOCOL_ERROR, Conn.TEAR_DOWN}
-)
+BROKEN = frozenset({Conn.TIMEOUT, Conn.BROKEN_PIPE, Conn.NETWORK_FAILURE, Conn.PROTOCOL_ERROR, Conn.TEAR_DOWN})
 
 
 def alive(connection: Connection) -> bool:

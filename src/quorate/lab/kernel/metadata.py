@@ -45,14 +45,19 @@ class PeerFlag(IntFlag):
     HAVE_BITMAP = 1 << 31
 
 
+_NOTHING_KNOWN = PeerFlag(0)
+
+
 @dataclass(slots=True)
 class PeerMetadata:
     """One peer's slot."""
 
     bitmap_index: int = -1
     bitmap_uuid: int = 0
-    flags: PeerFlag = PeerFlag(0)
+    flags: PeerFlag = _NOTHING_KNOWN
     bitmap: BlockSet = field(default_factory=BlockSet)
+    verified: bool = False
+    """An online verify marked differences: they stay marked until a resync has copied them."""
 
 
 @dataclass(slots=True)

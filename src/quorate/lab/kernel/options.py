@@ -101,7 +101,7 @@ class Options:
 
     __slots__ = ("defaults", "values")
 
-    def __init__(self, defaults: Mapping[str, str], values: Mapping[str, str] = {}) -> None:  # noqa: B006
+    def __init__(self, defaults: Mapping[str, str], values: Mapping[str, str] = {}) -> None:
         self.defaults = defaults
         self.values = dict(values)
 

@@ -62,7 +62,8 @@ MESSAGES = {
     Code.PEER_ADDRESS_IN_USE: "Remote address(port) already in use.",
     Code.CANNOT_OPEN_DISK: "Can not open backing device.",
     Code.DISK_TOO_SMALL: "Low.dev. smaller than requested DRBD-dev. size.",
-    Code.METADATA_INVALID: "No valid meta-data signature found.\n\n\t==> Use 'drbdadm create-md res' to initialize meta-data area. <==\n",
+    Code.METADATA_INVALID: "No valid meta-data signature found.\n\n"
+    "\t==> Use 'drbdadm create-md res' to initialize meta-data area. <==\n",
     Code.UNKNOWN_AUTH_ALGORITHM: "The 'cram-hmac-alg' you specified is not known in the kernel. "
     "(Maybe you need to modprobe it, or modprobe hmac?)",
     Code.DISK_CONFIGURED: "Device is attached to a disk (use detach first)",

@@ -321,7 +321,7 @@ class Resource:
     def begin(self) -> None:
         """Put a copy of the present state beside it, to be altered."""
         for part in self.parts():
-            part.new = replace(part.now)  # type: ignore[assignment]
+            part.new = replace(part.now)
 
     def connected(self) -> list[Connection]:
         """The connections in use."""

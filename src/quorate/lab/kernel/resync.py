@@ -61,8 +61,9 @@ def begin(mine: PeerDevice, theirs: PeerDevice, verdict: Verdict) -> None:
     is_source = verdict in (Verdict.SOURCE, Verdict.SOURCE_ALL)
     source, target = (mine, theirs) if is_source else (theirs, mine)
     if verdict in (Verdict.SOURCE_ALL, Verdict.TARGET_ALL):
-        for peer in (source, target):
-            if peer.slot is not None:
+        # A replica that takes everything lacks everything toward everybody; each block it gets clears it for all.
+        for peer in (source, *target.device.peer_devices):
+            if peer.slot is not None and peer.slot.bitmap_index != -1:
                 peer.slot.bitmap.add(0, peer.device.blocks)
     _merge(source, target)
     copying = Copying(source, target, source.device.resource.world.now, source.slot.bitmap.count if source.slot else 0)
@@ -83,7 +84,7 @@ def begin_mutual(mine: PeerDevice, theirs: PeerDevice) -> None:
     total = mine.device.blocks
     for peer in (mine, theirs):
         if peer.now.disk is Disk.INCONSISTENT and peer.slot is not None:
-            peer.slot.bitmap.add(0, peer.device.blocks)
+            peer.slot.bitmap.add(0, total)
     mine.copying = theirs.copying = copying = Copying(mine, theirs, world.now, total)
     world.later(BITMAP_EXCHANGE, partial(_start_mutual, copying))
 
@@ -151,7 +152,9 @@ def _copy(copying: Copying, budget: int) -> None:
         stop = min(end, start + budget)
         destination.copy_from(origin, start, stop)
         source.slot.bitmap.remove(start, stop)
-        target.slot.bitmap.remove(start, stop)
+        for peer in target.device.peer_devices:
+            if peer.slot is not None and peer.now.repl is not Repl.ESTABLISHED:
+                peer.slot.bitmap.remove(start, stop)
         budget -= stop - start
         source.sent += (stop - start) * BLOCK
         target.received += (stop - start) * BLOCK

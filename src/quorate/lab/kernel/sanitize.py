@@ -27,7 +27,9 @@ _LIMITS: dict[Repl, tuple[Disk, Disk, Disk, Disk]] = {
 def paused(peer: PeerDevice) -> bool:
     """Whether something keeps a resync with the peer from running, in the state being prepared."""
     new = peer.new
-    waits_for_own_data = new.repl in (Repl.SYNC_SOURCE, Repl.PAUSED_SYNC_S) and peer.device.new.disk <= Disk.INCONSISTENT
+    waits_for_own_data = (
+        new.repl in (Repl.SYNC_SOURCE, Repl.PAUSED_SYNC_S) and peer.device.new.disk <= Disk.INCONSISTENT
+    )
     return new.paused_by_user or new.paused_by_peer or new.paused_by_other or waits_for_own_data
 
 
@@ -94,10 +96,7 @@ def _sanitize_peer(peer: PeerDevice) -> None:
     if (
         device.new.disk is Disk.CONSISTENT
         and device.backing is not None
-        and (
-            (old.repl < Repl.ESTABLISHED <= new.repl)
-            or (old.disk is Disk.CONSISTENT and new.disk is Disk.UP_TO_DATE)
-        )
+        and ((old.repl < Repl.ESTABLISHED <= new.repl) or (old.disk is Disk.CONSISTENT and new.disk is Disk.UP_TO_DATE))
     ):
         device.new.disk = Disk.UP_TO_DATE
 

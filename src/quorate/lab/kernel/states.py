@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
 class _Word(IntEnum):
@@ -10,7 +11,7 @@ class _Word(IntEnum):
 
     _label: str
 
-    def __new__(cls, value: int, label: str = "") -> _Word:
+    def __new__(cls, value: int, label: str = "") -> Self:
         member = int.__new__(cls, value)
         member._value_ = value
         member._label = label

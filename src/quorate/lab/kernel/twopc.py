@@ -77,9 +77,7 @@ def far_primary(resource: Resource, primaries: list[Resource], neighbours: set[i
     """
     if resource.now.role is Role.PRIMARY or any(primary.node_id in neighbours for primary in primaries):
         return False
-    return any(
-        all(data_accessible(device, new=False) for device in primary.devices.values()) for primary in primaries
-    )
+    return any(all(data_accessible(device, new=False) for device in primary.devices.values()) for primary in primaries)
 
 
 def outdate(resource: Resource) -> None:

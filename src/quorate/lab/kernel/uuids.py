@@ -139,16 +139,13 @@ def in_sync(first: PeerDevice, second: PeerDevice) -> None:
             metadata.push_history(slot.bitmap_uuid)
             slot.bitmap_uuid = 0
             slot.bitmap.clear()
+            slot.verified = False
 
 
 def met_without_resync(first: PeerDevice, second: PeerDevice) -> None:
-    """Equal generations: a slot that says otherwise missed the end of a resync through somebody else.
+    """Equal generations: marks that say otherwise come from a crash, or missed the end of a resync by somebody else.
 
     Differences that an online verify found stay marked.
     """
-    for peer in (first, second):
-        slot, metadata = peer.slot, peer.device.metadata
-        if slot is not None and metadata is not None and slot.bitmap_uuid:
-            metadata.push_history(slot.bitmap_uuid)
-            slot.bitmap_uuid = 0
-            slot.bitmap.clear()
+    if not any(peer.slot is not None and peer.slot.verified for peer in (first, second)):
+        in_sync(first, second)
