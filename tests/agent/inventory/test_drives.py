@@ -1,0 +1,215 @@
+"""Drive objects follow the drives of the machine, and cost nothing while nothing changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from quorate.agent import inventory
+from quorate.agent.inventory.sysfs import place_of
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+from quorate.agent.node import Node
+from quorate.api import all_kinds, labels
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DriveHealth, Presence
+from quorate.api.meta import NodeName
+from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.manager import Manager
+from quorate.engine.simulation import Simulation, run
+
+HERE = NodeName("n1")
+
+
+class FakeMachine:
+    """A machine with drives, and files."""
+
+    def __init__(self) -> None:
+        self.drives: dict[str, dict[str, Any]] = {}
+        self.smart: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, str] = {}
+        self.ran: list[str] = []
+        self.hanging: set[str] = set()
+        self.has_smartctl = True
+        self.broken = False
+
+    def insert(self, path: str, serial: str, **facts: Any) -> None:
+        name = path.removeprefix("/dev/")
+        self.drives[path] = {"name": name, "path": path, "type": "disk", "size": 1 << 30, "serial": serial, **facts}
+        self.smart[path] = {"smart_status": {"passed": True}, "temperature": {"current": 30}}
+
+    async def run(self, *argv: str, silence: float) -> Completed:
+        await asyncio.sleep(0.001)
+        self.ran.append(argv[0])
+        if argv[0] == "lsblk":
+            return Completed(1 if self.broken else 0, json.dumps({"blockdevices": list(self.drives.values())}))
+        if not self.has_smartctl:
+            raise CommandNotFound("smartctl")
+        if argv[-1] in self.hanging:
+            await asyncio.sleep(silence)
+            raise CommandHung("it hangs", still_there=lambda: argv[-1] in self.hanging)
+        return Completed(4, json.dumps(self.smart[argv[-1]]))  # some SMART command failed: says nothing
+
+    async def lines(self, *argv: str) -> AsyncGenerator[str, None]:
+        await asyncio.Event().wait()
+        yield ""
+
+    async def read_file(self, path: str) -> bytes:
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return self.files[path].encode()
+
+    async def write_file(self, path: str, content: bytes) -> None: ...
+    async def move_file(self, source: str, destination: str) -> None: ...
+    async def remove_file(self, path: str) -> None: ...
+    async def list_directory(self, path: str) -> tuple[str, ...]:
+        prefix = f"{path}/"
+        return tuple(sorted({file[len(prefix) :].split("/")[0] for file in self.files if file.startswith(prefix)}))
+
+    async def port_is_free(self, address: str, port: int) -> bool:
+        return True
+
+
+async def started(sim: Simulation, machine: FakeMachine) -> EmbeddedStore:
+    clock, random = sim.clock, sim.random("agent")
+    store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=clock, random=random, inline=True)
+    sim.cleanup.push_async_callback(store.close)
+    node = Node(HERE, machine, clock=clock, random=random)
+    process = sim.process("agent")
+    process.spawn(Manager(store, inventory.controllers(node), clock=clock, random=random, identity="agent").run())
+    for task in inventory.tasks(node):
+        process.spawn(task)
+    return store
+
+
+async def by_serial(store: EmbeddedStore) -> dict[str, Drive]:
+    return {drive.spec.serial_number: drive for drive in (await store.list(Drive)).items}
+
+
+def test_every_drive_becomes_an_object_with_the_nodes_label_and_a_quiet_hour_writes_nothing() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A", mountpoints=["/"])
+        machine.insert("/dev/sdb", "B")
+        machine.insert("/dev/sdc", "")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
+        found = await by_serial(store)
+        assert sorted(found) == ["A", "B"]
+        for drive in found.values():
+            assert (drive.metadata.labels[labels.NODE], drive.spec.uuid) == (HERE, drive.name)
+            assert (drive.status.presence, drive.status.smart and drive.status.smart.health) == ("ONLINE", "GOOD")
+        assert (found["A"].spec.is_system, found["B"].spec.is_system, found["B"].spec.is_clean) == (True, False, True)
+        machine.smart["/dev/sdb"]["temperature"]["current"] = 45
+        machine.ran.clear()
+        await sim.clock.sleep(3600)
+        assert await by_serial(store) == found
+        assert (machine.ran.count("lsblk"), machine.ran.count("smartctl")) == (60, 2 * 6)
+
+    run(main, seed=1)
+
+
+def test_a_drive_that_is_pulled_is_offline_since_then_and_online_when_it_is_back_elsewhere() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
+        before = (await by_serial(store))["A"]
+        del machine.drives["/dev/sda"]
+        await sim.clock.sleep(120)
+        gone = (await by_serial(store))["A"]
+        assert (gone.status.presence, gone.spec) == (Presence.OFFLINE, before.spec)
+        assert gone.status.missing_since is not None
+        await sim.clock.sleep(600)
+        assert (await by_serial(store))["A"] == gone
+        machine.insert("/dev/sdk", "A")
+        await sim.clock.sleep(120)
+        back = (await by_serial(store))["A"]
+        assert (back.name, back.spec.path) == (before.name, "/dev/sdk")
+        assert (back.status.presence, back.status.missing_since) == (Presence.ONLINE, None)
+
+    run(main, seed=1)
+
+
+def test_a_listing_that_fails_takes_no_drive_away() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
+        before = await by_serial(store)
+        machine.broken, machine.drives = True, {}
+        await sim.clock.sleep(600)
+        assert await by_serial(store) == before
+
+    run(main, seed=1)
+
+
+def test_what_a_drive_says_arrives_within_ten_minutes_and_one_that_hangs_does_not_keep_others_from_it() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A")
+        machine.insert("/dev/sdb", "B")
+        machine.hanging.add("/dev/sda")
+        store = await started(sim, machine)
+        await sim.clock.sleep(60)
+        found = await by_serial(store)
+        reports = [found[each].status.smart for each in "AB"]
+        assert [report and report.health for report in reports] == [DriveHealth.UNKNOWN, DriveHealth.GOOD]
+        machine.smart["/dev/sdb"]["smart_status"]["passed"] = False
+        await sim.clock.sleep(660)
+        smart = (await by_serial(store))["B"].status.smart
+        assert smart is not None
+        assert smart.health is DriveHealth.BAD
+
+    run(main, seed=1)
+
+
+def test_without_smartctl_health_is_unknown_and_says_why() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.has_smartctl = False
+        machine.insert("/dev/sda", "A")
+        store = await started(sim, machine)
+        await sim.clock.sleep(60)
+        smart = (await by_serial(store))["A"].status.smart
+        assert smart is not None
+        assert (smart.health, "not installed" in smart.message) == (DriveHealth.UNKNOWN, True)
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("files", "enclosure", "slot", "light"),
+    [
+        ({}, "", "", None),
+        ({"/sys/block/sda/device/enclosure_device:Slot 07/slot": "7\n"}, "", "7", None),
+        ({"/sys/block/sda/device/enclosure_device:Slot 07/locate": "1\n"}, "", "Slot 07", True),
+        (
+            {
+                "/sys/block/sda/device/enclosure_device:Slot 07/locate": "0\n",
+                "/sys/block/sda/device/enclosure_device:Slot 07/../id": "0x5000\n",
+            },
+            "0x5000",
+            "Slot 07",
+            False,
+        ),
+        (
+            {"/sys/block/sda/device/address": "0000:3b:00.0\n", "/sys/bus/pci/slots/12/address": "0000:3b:00\n"},
+            "",
+            "12",
+            None,
+        ),
+    ],
+)
+async def test_where_a_drive_sits_is_read_from_sysfs(
+    files: dict[str, str], enclosure: str, slot: str, light: bool | None
+) -> None:
+    machine = FakeMachine()
+    machine.files = files
+    place = await place_of(machine, "/sys", "sda")
+    assert (place.enclosure, place.slot, place.light) == (enclosure, slot, light)
