@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import Iterator
@@ -127,3 +128,19 @@ def test_the_time_of_a_line_is_that_of_the_injected_clock() -> None:
         assert json.loads(stream.getvalue())["time"] == "2030-01-01T00:01:30.000+00:00"
 
     run(main, seed=1)
+
+
+def test_what_is_bound_is_in_the_lines_of_a_task_and_of_those_it_starts_and_in_no_others() -> None:
+    async def inner() -> dict[str, object]:
+        return logged(name="w")
+
+    async def outer() -> dict[str, object]:
+        logs.bind(node="n1")
+        return await asyncio.create_task(inner())
+
+    async def main() -> tuple[dict[str, object], dict[str, object]]:
+        return await asyncio.create_task(outer()), logged(name="w")
+
+    bound, free = asyncio.run(main())
+    assert bound["node"] == "n1"
+    assert "node" not in free

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quorate.cli.output import output_option, print_documents, print_table
+
+if TYPE_CHECKING:
+    from quorate.lab.truth import ReplicaTruth
 
 
 @click.command()
@@ -35,10 +39,18 @@ def status(data: str | None, kubeconfig: Path | None, output: str) -> None:
                 "on" if node.powered else "off",
                 str(node.boots),
                 ", ".join(f"{drive.device.removeprefix('/dev/') or '(out)'}:{drive.slot}" for drive in node.drives),
-                ", ".join(f"{one.resource} {one.role}/{one.disk}" for one in node.replicas),
+                ", ".join(map(_replica, node.replicas)),
             ]
             for node in truth.nodes
         ],
     )
     for line in fault.troubles(truth):
         click.echo(line)
+
+
+def _replica(replica: ReplicaTruth) -> str:
+    """A replica in a few words; what is as it should be is not mentioned."""
+    words = [f"{replica.resource} {replica.role}/{replica.disk}"]
+    words += [] if replica.quorum else ["no quorum"]
+    words += [f"peer {trouble.replace(':', ' ')}" for trouble in replica.trouble]
+    return " ".join([words[0], *([f"({', '.join(words[1:])})"] if words[1:] else [])])

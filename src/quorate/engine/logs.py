@@ -43,6 +43,7 @@ def configure(*, json: bool, level: str = "info", stream: TextIO | None = None, 
     )
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             stamp,
             structlog.processors.add_log_level,
             structlog.processors.format_exc_info if json else _keep,
@@ -53,6 +54,11 @@ def configure(*, json: bool, level: str = "info", stream: TextIO | None = None, 
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
+
+
+def bind(**values: object) -> None:
+    """Put these into every line that this task logs from now on, and every task that it starts."""
+    structlog.contextvars.bind_contextvars(**values)
 
 
 def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

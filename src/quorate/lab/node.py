@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from quorate.agent.parts import PARTS
 from quorate.agent.process import Agent, Part
 from quorate.api import labels
 from quorate.api.meta import NodeName
+from quorate.engine import logs
 from quorate.engine.backoff import Backoff
 from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
@@ -135,7 +137,9 @@ class SimulatedNode:
             random=self._random,
             parts=self._parts,
         )
-        task = asyncio.create_task(agent.run(), name=f"agent of {self.name}")
+        context = copy_context()
+        context.run(logs.bind, node=self.name)  # of many agents in one process, each line says whose it is
+        task = asyncio.create_task(agent.run(), name=f"agent of {self.name}", context=context)
         self._process = AgentProcess(agent, plug, machine, task)
         task.add_done_callback(self._ended)
 
