@@ -94,6 +94,9 @@ def test_it_is_not_run_where_somebody_may_have_data(status: DrbdStatus) -> None:
         None,
         kernel("Inconsistent", links=(link(1, disk="Inconsistent"),)),
         kernel(
+            "Inconsistent", links=(link(1, disk="Inconsistent"), link(2, "Connecting", flow="Off", disk="Outdated"))
+        ),
+        kernel(
             "Inconsistent", links=(link(1, disk="Inconsistent"), link(2, "Connecting", flow="Off", disk="DUnknown"))
         ),
         kernel("Inconsistent", links=(link(1, disk="Inconsistent"), link(2, flow="WFBitMapS", disk="Inconsistent"))),
@@ -124,6 +127,15 @@ def test_found_running_and_not_run_it_is_run_only_if_it_still_may() -> None:
     assert commands(ruled(case(phase=RUNNING)).steps)
     lost = kernel("Inconsistent", links=(link(1, disk="UpToDate"), link(2, disk="Inconsistent")))
     assert ruled(case(lost, phase=RUNNING)).status.phase is FAILED
+
+
+@pytest.mark.parametrize("disk", ["Diskless", "Attaching", "Consistent", "Outdated", "Negotiating"])
+def test_found_running_on_a_replica_that_is_coming_up_it_is_waited_for(disk: str) -> None:
+    for status in (None, kernel(disk, links=FRESH), kernel("Inconsistent", links=())):
+        given = case(status, phase=RUNNING)
+        assert ruled(given).status == given.operation.status
+        assert ruled(given).steps == ()
+        assert ruled(given).again is not None
 
 
 def test_a_command_that_fails_fails_it_without_telling_secrets() -> None:

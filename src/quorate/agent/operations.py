@@ -105,8 +105,13 @@ def _running(case: Case, now: datetime) -> Ruling:
     if last is not None:
         said = presentable(last.output, secrets_of(config))
         return _failed(case, now, f"{last.command} ended with exit code {last.exit_code}: {said}")
-    if obstacle := has_data(config, case.status) or not_ready(config, case.status):
-        return _failed(case, now, f"not run: {obstacle}")
+    if disk_state(case.status) != DiskState.INCONSISTENT or case.status is None:
+        # It is coming up after a restart. Whether the command ran shows when it is up, connected and quorate.
+        return Ruling(case.operation.status, again=LATER)
+    if refusal := has_data(config, case.status):
+        return _failed(case, now, f"not run: {refusal}")
+    if not_ready(config, case.status):
+        return Ruling(case.operation.status, again=LATER)
     return Ruling(case.operation.status, steps=(_command(case),))
 
 
@@ -118,6 +123,9 @@ def has_data(config: DrbdConfig, status: DrbdStatus | None) -> str:
     if own != DiskState.INCONSISTENT:
         return f"the own disk is {own}, not {DiskState.INCONSISTENT.value}"
     for peer in _diskful(config):
+        link = connection_to(status, peer)
+        if link is None or link.connection_state != ConnectionState.CONNECTED:
+            continue  # what is shown of its disk is only remembered
         theirs = _peer_disk(status, peer)
         if theirs not in (DiskState.INCONSISTENT, DiskState.UNKNOWN, ""):
             return f"the disk of {peer.name} is {theirs}, not {DiskState.INCONSISTENT.value}"
