@@ -6,14 +6,15 @@ is granted never adds up to more than may be.
 
 **Interactions.**
 
-| object                              | read                                    | written                                   |
-|-------------------------------------|-----------------------------------------|-------------------------------------------|
-| LVMVolumeGroup                      | what its agent reports                  | label of its node; condition Ready        |
-| Node (longhorn)                     | what people allow                       | made where missing; all of status         |
-| DiskSchedule                        | requests, one key per owner             | made, moved, removed; all of status       |
-| BackingImage                        | what people ask for                     | diskFileSpecMap, status, finalizer        |
-| LVMLogicalVolume                    | whether bytes are in use                | those of images: made and deleted         |
-| Drive, core Node, Lease, ClusterConfig, RV, RVR | health, cordon, freshness, owners | nothing                             |
+| object                               | read                              | written                              |
+|--------------------------------------|-----------------------------------|--------------------------------------|
+| LVMVolumeGroup                       | what its agent reports            | label of its node; condition Ready   |
+| Node (longhorn)                      | what people allow                 | made where missing; all of status    |
+| DiskSchedule                         | requests, one key per owner       | made, moved, removed; all of status  |
+| BackingImage                         | what people ask for               | diskFileSpecMap, status, finalizer   |
+| LVMLogicalVolume                     | whether bytes are in use          | those of images: made and deleted    |
+| Drive, core Node, Lease              | health, cordon, freshness         |                                      |
+| ClusterConfig; RV, RVR               | low-water mark; owners            |                                      |
 
 **Algorithm.** ``inventory`` derives disks from groups (``space``) and judges each (``fitness``). ``schedules`` keeps a
 ledger per disk where the disk is (``place``), and decides everything pending in one compare-and-swap write (``ledger``

@@ -1,0 +1,5 @@
+"""Only what these tests share."""
+
+from tests.support.quiet import quiet
+
+__all__ = ["quiet"]
