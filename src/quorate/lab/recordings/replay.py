@@ -86,7 +86,7 @@ class Replay:
                 self._hosts[step.node].files[step.path] = step.text.encode()
                 self._settle(index, step, [])
             case Network():
-                self._timing.tell(self._world, index)
+                self._timing.tell(self._world, index, self._began)
                 self._world.set_cut(step.cut)
                 self._last_cut = self._world.now
                 self._settle(index, step, [])

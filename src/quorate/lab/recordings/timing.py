@@ -1,15 +1,20 @@
-"""Milliseconds that decide, taken from the recording where the rules alone do not.
+"""Chance, taken from the recording where the rules alone do not decide. The model is told when, never what.
 
-Under a *numeric* quorum with a tie-breaker, the outcome of a loss depends on which side notices first and how long a
-link takes to be cleaned up: the same scenario was recorded with both outcomes. For such members, and no others, the
-recorded event stream says when they noticed, and the model is told: when, never what.
+After a cut heals, which link finds itself first, and how soon, is chance: "reconnection can take more than a minute
+although connect-int is 3 s". The event streams say when two nodes found each other, and so the model lets them.
+
+Under a *numeric* quorum with two diskful members and a tie-breaker, the outcome of a loss depends on who notices first
+and how long a link takes to be cleaned up: the same scenario was recorded with both outcomes. For such resources, and
+no others, the event streams also say when each member noticed.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 import re
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from quorate.lab.kernel import World
@@ -18,10 +23,14 @@ from quorate.lab.recordings.recording import Command, Events, File, Network, Rec
 
 _NUMERIC = re.compile(r"\bquorum\s+\d+\s*;")
 _DISKLESS = re.compile(r"\bdisk\s+none\s*;")
+_DISK = re.compile(r"\bdisk\s+/\S+\s*;")
 _LOST = ("NetworkFailure", "Timeout", "BrokenPipe", "ProtocolError", "TearDown")
 _HANGS_AFTER = 0.5
-_CONNECTION = re.compile(
-    r"^(?P<time>\S+) change connection name:\S+ peer-node-id:\d+ conn-name:(?P<peer>\S+) connection:(?P<state>\S+)"
+#: Not a state of a connection, but the first sign of a new one: a path that carries again.
+_FOUND = "found"
+_CHANGE = re.compile(
+    r"^(?P<time>\S+) change (?:connection|path) name:\S+ peer-node-id:\d+ conn-name:(?P<peer>\S+)"
+    r"(?: connection:(?P<state>\S+)| .*established:(?P<found>yes))"
 )
 
 
@@ -38,69 +47,122 @@ class Timing:
     def __init__(self, recording: Recording, slots: list[Slot]) -> None:
         self._recording = recording
         self._slots = slots
-        self._changes = {
-            step.node: list(_changes(recording, slots, step)) for step in recording.steps if isinstance(step, Events)
-        }
+        streams = {step.node: step.text for step in recording.steps if isinstance(step, Events)}
+        starts = clocks(recording, slots, streams)
+        self._changes = {node: list(_changes(streams[node], start)) for node, start in starts.items()}
 
-    def tell(self, world: World, index: int) -> None:
+    def tell(self, world: World, index: int, began: float) -> None:
         """Tell the model what is recorded of the losses by the network step at ``index``."""
         step = self._recording.steps[index]
         assert isinstance(step, Network)
-        now = self._slots[index].end
-        until = next(
-            (
-                self._slots[later].end
-                for later in range(index + 1, len(self._slots))
-                if isinstance(self._recording.steps[later], Network)
-            ),
-            float("inf"),
-        )
-        numeric = self._numeric_members(index)
+        now, until = self._slots[index].end, self._next_network(index)
+        cut = {frozenset(pair) for pair in step.cut}
+        for pair in sorted(self._cut_before(index) - cut, key=sorted):
+            self._tell_reconnect(world, *sorted(pair), now, until, began)
+        if not self._milliseconds_decide(index):
+            return
         for pair in step.cut:
-            for observer, peer in (pair, tuple(reversed(pair))):
-                if observer in numeric:
-                    self._tell_loss(world, observer, peer, now, until)
+            for observer, peer in (pair, (pair[1], pair[0])):
+                self._tell_loss(world, observer, peer, now, until, began)
 
-    def _tell_loss(self, world: World, observer: str, peer: str, now: float, until: float) -> None:
+    def _tell_reconnect(self, world: World, first: str, second: str, now: float, until: float, began: float) -> None:
+        met = [
+            change.at
+            for node, peer in ((first, second), (second, first))
+            for change in self._changes.get(node, ())
+            if change.peer == peer and change.state == _FOUND and now <= change.at <= until
+        ]
+        if met:
+            world.expect_reconnect(first, second, began + min(met))
+
+    def _tell_loss(self, world: World, observer: str, peer: str, now: float, until: float, began: float) -> None:
         mine = [change for change in self._changes.get(observer, ()) if change.peer == peer and change.at >= now - 0.2]
         for position, change in enumerate(mine):
             if change.at > until:
                 return
             if change.state in _LOST:
-                world.expect_loss(observer, peer, max(now, change.at))
-                over = next((later.at for later in mine[position + 1 :] if later.state not in _LOST), float("inf"))
+                world.expect_loss(observer, peer, began + max(now, change.at))
+                over = next(
+                    (later.at for later in mine[position + 1 :] if later.state not in (*_LOST, _FOUND)), math.inf
+                )
                 if over - change.at > _HANGS_AFTER:
-                    world.hang_link(observer, peer, over)
+                    world.hang_link(observer, peer, began + over)
                 return
 
-    def _numeric_members(self, index: int) -> set[str]:
-        """Nodes whose own file has a numeric quorum, and a member without a disk."""
+    def _cut_before(self, index: int) -> set[frozenset[str]]:
+        earlier = [step for step in self._recording.steps[:index] if isinstance(step, Network)]
+        return {frozenset(pair) for pair in earlier[-1].cut} if earlier else set()
+
+    def _next_network(self, index: int) -> float:
+        steps = zip(self._recording.steps[index + 1 :], self._slots[index + 1 :], strict=True)
+        return next((slot.end for step, slot in steps if isinstance(step, Network)), math.inf)
+
+    def _milliseconds_decide(self, index: int) -> bool:
+        """Whether a member has a numeric quorum, and there are two diskful members and one without a disk or more."""
         files: dict[str, str] = {}
         for step in self._recording.steps[:index]:
-            if isinstance(step, File) and step.path.endswith((".res", ".res_tmp")):
+            if isinstance(step, File) and step.path.endswith(".res"):
                 files[step.node] = step.text
-        return {node for node, text in files.items() if _NUMERIC.search(text) and _DISKLESS.search(text)}
+        return any(
+            _NUMERIC.search(text) and len(_DISK.findall(text)) == 2 and _DISKLESS.search(text)
+            for text in files.values()
+        )
 
 
-def _changes(recording: Recording, slots: list[Slot], step: Events) -> Iterator[_Change]:
-    offset = _offset(recording, slots, step)
-    if offset is None:
-        return
-    for line in step.text.splitlines():
-        if match := _CONNECTION.match(line):
-            yield _Change(_seconds(match["time"]) - offset, match["peer"], match["state"])
+def clocks(recording: Recording, slots: list[Slot], streams: Mapping[str, str]) -> dict[str, float]:
+    """What each node's clock showed when the recording began.
+
+    One node is set by its first ``up``, during which its resource appears. The others by what two nodes see at the same
+    instant: that they are connected.
+    """
+    starts: dict[str, float] = {}
+    for node in sorted(streams):
+        start = _start_by_up(recording, slots, node, streams[node])
+        if start is not None:
+            starts[node] = start
+            break
+    missing = sorted(set(streams) - set(starts))
+    while missing:
+        for node in missing:
+            lag = next(
+                (lag + starts[known] for known in starts if (lag := _lag(streams, known, node)) is not None), None
+            )
+            if lag is not None:
+                starts[node] = lag
+                break
+        else:
+            break
+        missing.remove(node)
+    return starts
 
 
-def _offset(recording: Recording, slots: list[Slot], step: Events) -> float | None:
-    """The node's wall clock at the recording's start: its first resource appears while its first ``up`` runs."""
-    created = re.search(r"^(\S+) create resource ", step.text, re.MULTILINE)
+def _start_by_up(recording: Recording, slots: list[Slot], node: str, stream: str) -> float | None:
+    created = re.search(r"^(\S+) create resource ", stream, re.MULTILINE)
     if created is None:
         return None
-    for index, other in enumerate(recording.steps):
-        if isinstance(other, Command) and other.node == step.node and re.search(r"\bdrbdadm up\b", other.command):
+    for index, step in enumerate(recording.steps):
+        if isinstance(step, Command) and step.node == node and re.search(r"\bdrbdadm up\b", step.command):
             began = slots[index - 1].end if index else 0.0
             return _seconds(created[1]) - min(began + 0.1, slots[index].end)
     return None
+
+
+def _lag(streams: Mapping[str, str], first: str, second: str) -> float | None:
+    """By how much the second node's clock is ahead of the first's."""
+    here, there = _meetings(streams[first], second), _meetings(streams[second], first)
+    if not here or len(here) != len(there):
+        return None
+    return statistics.median(other - one for one, other in zip(here, there, strict=True))
+
+
+def _meetings(stream: str, peer: str) -> list[float]:
+    return [change.at for change in _changes(stream, 0.0) if change.peer == peer and change.state == "Connected"]
+
+
+def _changes(stream: str, start: float) -> Iterator[_Change]:
+    for line in stream.splitlines():
+        if match := _CHANGE.match(line):
+            yield _Change(_seconds(match["time"]) - start, match["peer"], match["state"] or _FOUND)
 
 
 def _seconds(text: str) -> float:
