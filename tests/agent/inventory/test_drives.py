@@ -149,6 +149,22 @@ def test_a_listing_that_fails_takes_no_drive_away() -> None:
     run(main, seed=1)
 
 
+def test_a_first_listing_that_fails_is_tried_again_but_not_all_the_time() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A")
+        machine.broken = True
+        store = await started(sim, machine)
+        await sim.clock.sleep(600)
+        assert await by_serial(store) == {}
+        assert 5 < machine.ran.count("lsblk") < 30
+        machine.broken = False
+        await sim.clock.sleep(120)
+        assert sorted(await by_serial(store)) == ["A"]
+
+    run(main, seed=1)
+
+
 def test_what_a_drive_says_arrives_within_ten_minutes_and_one_that_hangs_does_not_keep_others_from_it() -> None:
     async def main(sim: Simulation) -> None:
         machine = FakeMachine()

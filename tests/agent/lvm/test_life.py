@@ -201,6 +201,27 @@ def test_a_failing_command_is_tried_again_ever_more_rarely() -> None:
     run(main, seed=1)
 
 
+@pytest.mark.parametrize("command", ["lvs", "vgs"])
+@pytest.mark.parametrize("answer", [Completed(5, "", "locked"), Completed(0, "no report")])
+def test_a_look_that_fails_is_made_again_ever_more_rarely_and_nothing_is_decided_meanwhile(
+    command: str, answer: Completed
+) -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine(failing={command: answer})
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        rig.start()
+        found = await _settled(rig, 3600)
+        assert found.status.phase is None
+        assert machine.changing() == []
+        assert len(machine.ran) < 250
+        machine.failing.clear()
+        assert (await _settled(rig, 400)).status.phase is LogicalVolumePhase.CREATED
+
+    run(main, seed=1)
+
+
 @pytest.mark.parametrize("kind", ["thick", "zeroed", "thin", "filled"])
 def test_killed_between_any_two_commands_nothing_of_value_is_wiped_nothing_leaks_and_it_converges(kind: str) -> None:
     """The agent dies at the n-th chance, for every n, through making, using, growing and removing a volume."""

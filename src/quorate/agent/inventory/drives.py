@@ -27,8 +27,6 @@ from quorate.engine import Controller, Create, Key, Patch, PatchStatus, Plan, Re
 
 #: All drives of a node are looked at together, so they are one key.
 DRIVES_KEY = Key("", "inventory/drives")
-#: Seconds after which the first look is tried again.
-FIRST_LOOK_RETRY = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,9 @@ class DrivesView:
     #: None: nobody has looked, or the last look failed.
     seen: tuple[Discovered, ...] | None
     smart: Mapping[str, SmartReport]
-    #: Whether anybody has ever looked.
+    #: Whether anybody has ever looked, and if not, seconds before it is tried again.
     known: bool = True
+    pause: float = 0.0
 
 
 def decide(view: DrivesView, now: datetime) -> tuple[Write, ...]:
@@ -112,12 +111,13 @@ class Drives:
         """Gather objects and what was seen."""
         sighting = self._looker.drives
         seen = sighting.value if sighting.current else None
-        return DrivesView(self._node, reader.list(Drive), seen, self._looker.smart, sighting.known)
+        pause = 0.0 if sighting.known else self._looker.pause()
+        return DrivesView(self._node, reader.list(Drive), seen, self._looker.smart, sighting.known, pause)
 
     def decide(self, view: DrivesView, now: datetime, _: Random) -> Plan:
         """Write what differs; at the very first, look."""
         if not view.known:
-            return Plan(effects=(self._looker.ask_for_drives,), requeue_after=FIRST_LOOK_RETRY)
+            return Plan(requeue_after=view.pause) if view.pause else Plan(effects=(self._looker.ask_for_drives,))
         return Plan(writes=decide(view, now))
 
 

@@ -14,6 +14,7 @@ from quorate.agent.inventory.discovery import Discovered
 from quorate.agent.inventory.lsblk import LSBLK, BlockDevice, read_block_devices
 from quorate.agent.inventory.smart import but_for_temperature, judge, smartctl
 from quorate.agent.inventory.sysfs import place_of
+from quorate.agent.lvm.failures import wait_before_retry
 from quorate.agent.lvm.looker import GROUPS, GROUPS_LOOK
 from quorate.agent.machine import CommandHung, CommandNotFound
 from quorate.agent.memory import Sighting
@@ -53,6 +54,10 @@ class Looker:
         self._told: set[str] = set()
         node.hands.lookers[DRIVES] = self._look_at_drives
         node.hands.lookers[SMART] = self._look_at_smart
+
+    def pause(self) -> float:
+        """Seconds before the drives may be looked at again: above zero after looks that failed."""
+        return wait_before_retry(self._node.memory.last(DRIVES_LOOK, Look(DRIVES).purpose), self._node.clock.now())
 
     def ask_for_drives(self) -> None:
         """Have the drives looked at, and the key woken."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
+from quorate.agent.lvm.failures import wait_before_retry
 from quorate.agent.machine import Machine
 from quorate.agent.node import Node
 from quorate.agent.steps import Look
@@ -30,8 +31,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 READY: Final = "Ready"
 
 _LOOK: Final = "host"
-#: Seconds after which the first look at the machine is tried again.
-RETRY: Final = 10.0
+_WORK: Final = "look/host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class NodeView:
     node: CoreNode | None
     #: None: nobody has looked yet.
     info: NodeSystemInfo | None
+    #: Seconds before it is tried again, after a look that failed.
+    pause: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,14 @@ class Registration:
 
         def observe(reader: Reader, _: Key) -> NodeView | None:
             found = reader.get(CoreNode, node.name)
-            return NodeView(node.name, found, seen[0] if seen else None)
+            pause = wait_before_retry(node.memory.last(_WORK, Look(_LOOK).purpose), node.clock.now())
+            return NodeView(node.name, found, seen[0] if seen else None, pause)
 
         def decide(view: NodeView, now: datetime, _: Random) -> Plan:
+            if view.info is None and view.pause:
+                return Plan(requeue_after=view.pause)
             if view.info is None:
-                return Plan(effects=(node.work("look/host", (Look(_LOOK),), signal, key),), requeue_after=RETRY)
+                return Plan(effects=(node.work(_WORK, (Look(_LOOK),), signal, key),))
             return register(view, self, now)
 
         node.hands.lookers[_LOOK] = look

@@ -122,6 +122,7 @@ class LogicalVolumes:
             groups=self._looker.current_groups,
             volumes_at=self._looker.volumes_at,
             groups_at=self._looker.groups_at,
+            pauses=self._looker.pauses(),
             outcomes=_outcomes(self._node.memory, llv, lvg),
         )
         if lvg is not None:
@@ -140,15 +141,15 @@ class LogicalVolumes:
         return Plan(
             writes=tuple(writes),
             status=PatchStatus(llv, replace(llv, status=decision.status)),
-            requeue_after=decision.retry_after,
+            requeue_after=_sooner(decision, piece.pauses),
             effects=tuple(self._effects(piece, decision)),
         )
 
     def _effects(self, piece: Piece, decision: Decision) -> Iterable[Callable[[], None]]:
         key, signal = key_of(piece.llv), self._node.disks
-        if decision.look_at_volumes:
+        if decision.look_at_volumes and not piece.pauses[0]:
             yield partial(self._looker.ask_for_volumes, signal, key)
-        if decision.look_at_groups:
+        if decision.look_at_groups and not piece.pauses[1]:
             yield partial(self._looker.ask_for_groups, signal, key)
         if decision.work is not None:
             done = Done(self._looker, signal, (key, self._groups_key))
@@ -173,6 +174,13 @@ class LogicalVolumes:
             del self._looker.followers[place]
             purposes = (heavy_purpose(purpose, key.name) for purpose in HEAVY_PURPOSES)
             self._node.memory.forget(heavy_work(place[0]), *purposes)
+
+
+def _sooner(decision: Decision, pauses: tuple[float, float]) -> float | None:
+    """When to look again: at what was decided, or when a look that failed lately may be made once more."""
+    asked = (decision.look_at_volumes, decision.look_at_groups)
+    waits = [pause for pause, wanted in zip(pauses, asked, strict=True) if wanted and pause]
+    return min((*waits, *(() if decision.retry_after is None else (decision.retry_after,))), default=None)
 
 
 def _replica(reader: Reader, llv: LVMLogicalVolume) -> ReplicatedVolumeReplica | None:

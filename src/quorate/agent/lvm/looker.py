@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.agent.lvm.failures import wait_before_retry
 from quorate.agent.lvm.piece import NEVER
 from quorate.agent.lvm.report import LVS, PVS, VGS, read_devices, read_groups, read_volumes
 from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
@@ -53,6 +54,12 @@ class Looker:
     def current_groups(self) -> SeenGroups | None:
         """The groups, if that still holds."""
         return self.groups.value if self.groups.current else None
+
+    def pauses(self) -> tuple[float, float]:
+        """Seconds before volumes, and groups, may be looked at again: above zero after looks that failed."""
+        last, now = self._node.memory.last, self._node.clock.now()
+        volumes, groups = (wait_before_retry(last(work, Look(LVM).purpose), now) for work in (LVM_LOOK, GROUPS_LOOK))
+        return volumes, groups
 
     def mark(self) -> None:
         """Something is about to be done to LVM, or has been."""

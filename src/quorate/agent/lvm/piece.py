@@ -41,6 +41,8 @@ class Piece:
     #: When those looks were.
     volumes_at: datetime = NEVER
     groups_at: datetime = NEVER
+    #: Seconds before either may be looked at again: above zero after looks that failed.
+    pauses: tuple[float, float] = (0.0, 0.0)
     #: What became of the last commands, by purpose.
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 

@@ -26,6 +26,8 @@ class GroupsView:
     views: tuple[GroupView, ...] = ()
     look_at_volumes: bool = False
     look_at_groups: bool = False
+    #: Seconds before either may be looked at again: above zero after looks that failed.
+    pauses: tuple[float, float] = (0.0, 0.0)
 
 
 class VolumeGroups:
@@ -54,7 +56,7 @@ class VolumeGroups:
             return None
         volumes, seen = self._looker.current_volumes, self._looker.current_groups
         if volumes is None or seen is None:
-            return GroupsView(look_at_volumes=volumes is None, look_at_groups=seen is None)
+            return GroupsView((), volumes is None, seen is None, self._looker.pauses())
         drives, memory = reader.list(Drive), self._node.memory
         return GroupsView(
             tuple(
@@ -64,13 +66,8 @@ class VolumeGroups:
 
     def decide(self, view: GroupsView, now: datetime, _: Random) -> Plan:
         """Report every group, and do what is asked for."""
-        asks = []
-        if view.look_at_volumes:
-            asks.append(partial(self._looker.ask_for_volumes, self._node.disks, self._key))
-        if view.look_at_groups:
-            asks.append(partial(self._looker.ask_for_groups, self._node.disks, self._key))
-        if asks:
-            return Plan(effects=tuple(asks))
+        if view.look_at_volumes or view.look_at_groups:
+            return self._look(view)
         if not view.views:
             return NOTHING
         decisions = [(each.lvg, judge(each, now)) for each in view.views]
@@ -81,6 +78,18 @@ class VolumeGroups:
                 partial(self._start, _work(lvg), decision.steps) for lvg, decision in decisions if decision.steps
             ),
             requeue_after=min(retries, default=None),
+        )
+
+    def _look(self, view: GroupsView) -> Plan:
+        asked = (
+            (view.look_at_volumes, view.pauses[0], self._looker.ask_for_volumes),
+            (view.look_at_groups, view.pauses[1], self._looker.ask_for_groups),
+        )
+        return Plan(
+            effects=tuple(
+                partial(ask, self._node.disks, self._key) for wanted, pause, ask in asked if wanted and not pause
+            ),
+            requeue_after=min((pause for wanted, pause, _ in asked if wanted and pause), default=None),
         )
 
     def _start(self, work: str, steps: tuple[Run, ...]) -> None:
