@@ -47,9 +47,12 @@ def test_asking_is_a_merge_patch_of_one_key_without_a_precondition() -> None:
 
 def test_withdrawing_removes_one_key() -> None:
     write = requests.withdraw(ledger({"a-0": 1, "r-0": 2}), R)
-    assert write.patch == {"spec": {"replicas": {"r-0": None}}}
-    last = requests.withdraw(ledger({"r-0": 2}), R)
-    assert last.patch in ({"spec": {"replicas": {"r-0": None}}}, {"spec": {"replicas": None}})
+    assert (write.patch, write.if_unchanged) == ({"spec": {"replicas": {"r-0": None}}}, False)
+
+
+def test_withdrawing_the_last_key_we_know_of_does_not_take_away_one_that_we_do_not() -> None:
+    write = requests.withdraw(ledger({"r-0": 2}), R)
+    assert (write.patch, write.if_unchanged) == ({"spec": {"replicas": None}}, True)
 
 
 def test_asking_again_for_the_same_is_no_write() -> None:

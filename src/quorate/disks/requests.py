@@ -1,7 +1,7 @@
 """How an owner asks a disk for space, gives it back, and reads the answer. Pure functions over DiskSchedules.
 
 Owners are the volume controller (an entry per replica) and the image controller (an entry per image). Each writes only
-its own key of ``spec``, as a merge patch without a precondition, so any number of them may ask one disk at once:
+its own key of ``spec``, as a merge patch, so any number of them may ask one disk at once:
 
     refusal(schedule, entry, size)      why asking now would be in vain; None: worth asking
     ask(schedule, entry, size)          the write that asks, also for more or for less
@@ -24,7 +24,7 @@ from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import MAX_ENTRIES, EntryState
 from quorate.api.meta import Bytes
 from quorate.api.struct import replace
-from quorate.disks.entries import Entry, amount, answered, count_of_requests, requested, with_request
+from quorate.disks.entries import Entry, amount, answered, count_of_requests, requested, requests_of, with_request
 from quorate.disks.ledger import Refusal, Terms, refuse
 from quorate.engine import Patch
 
@@ -131,7 +131,10 @@ def _terms(schedule: DiskSchedule) -> Terms:
 
 
 def _with(schedule: DiskSchedule, entry: Entry, size: Bytes | None) -> Patch:
-    return Patch(schedule, replace(schedule, spec=with_request(schedule.spec, entry, size)))
+    intended = replace(schedule, spec=with_request(schedule.spec, entry, size))
+    # An empty map is none at all on the wire. Removing the whole map must not remove a key that we have not seen.
+    removes_the_map = not requests_of(intended, entry.sort)
+    return Patch(schedule, intended, if_unchanged=removes_the_map)
 
 
 __all__ = [

@@ -221,6 +221,7 @@ def _events(schedule: DiskSchedule, status: DiskScheduleStatus) -> Iterable[Plan
     rejected = [
         name
         for answers, known in ((status.replicas, before.replicas), (status.backing_images, before.backing_images))
+        if answers is not known
         for name, answer in answers.items()
         if answer.state is EntryState.REJECTED and answer != known.get(name)
     ]

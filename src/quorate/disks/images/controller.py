@@ -143,7 +143,9 @@ def _intended(view: ImageView, choice: Choice) -> Patch:
     }
     kept = {uuid: said for uuid, said in image.spec.disk_file_spec_map.items() if uuid not in given_up}
     added = {candidate.uuid: DiskFileSpec() for candidate in choice.chosen[: MAX_COPIES - len(kept)]}
-    return Patch(image, replace(image, spec=replace(image.spec, disk_file_spec_map={**kept, **added})))
+    intended = replace(image, spec=replace(image.spec, disk_file_spec_map={**kept, **added}))
+    # People may write this map too, and without its last key it would be removed as a whole.
+    return Patch(image, intended, if_unchanged=True)
 
 
 def _is_good(copy: Copy) -> bool:
