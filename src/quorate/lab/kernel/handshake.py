@@ -155,7 +155,7 @@ def _take_old_data(peer: PeerDevice, verdict: Verdict) -> Outcome:
         return Outcome.CONNECT
     if peer.device.now.disk < Disk.CONSISTENT:
         return Outcome.CONNECT
-    if resource.now.suspended and resource.options["on-suspended-primary-outdated"] == "force-secondary":
+    if resource.now.overtakable and resource.options["on-suspended-primary-outdated"] == "force-secondary":
         return Outcome.FORCE_SECONDARY
     return Outcome.RETRY if peer.connection.options["rr-conflict"] == "retry-connect" else Outcome.STAND_ALONE
 
@@ -169,7 +169,7 @@ def _meet_diskless(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> Non
             device.metadata is None
             and metadata is not None
             and resource.now.role is Role.PRIMARY
-            and resource.now.suspended
+            and resource.now.overtakable
             and two.device.now.disk is Disk.UP_TO_DATE
             and device.exposed_uuid
             and not uuids.same(device.exposed_uuid, metadata.current_uuid)

@@ -35,7 +35,12 @@ class ResourceState:
     @property
     def suspended(self) -> bool:
         """Whether I/O is held back."""
-        return self.suspended_user or self.suspended_no_data or self.suspended_quorum
+        return self.suspended_user or self.overtakable
+
+    @property
+    def overtakable(self) -> bool:
+        """Whether it is held back for want of quorum or data, so that others may have gone on meanwhile."""
+        return self.suspended_no_data or self.suspended_quorum
 
 
 @dataclass(slots=True)

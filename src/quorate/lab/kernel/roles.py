@@ -42,7 +42,7 @@ def yield_if_suspended(resource: Resource, *, always_fail_io: bool) -> None:
     even if there is none just now; if only another primary was met, I/O fails if somebody has the device open.
     """
     now = resource.now
-    if now.role is not Role.PRIMARY or not now.suspended or now.fail_io:
+    if now.role is not Role.PRIMARY or not now.overtakable or now.fail_io:
         return
     if resource.options["on-suspended-primary-outdated"] != "force-secondary":
         return
