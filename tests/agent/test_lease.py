@@ -22,7 +22,7 @@ from quorate.api.meta import NodeName
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.simulation import Process, Simulation, for_each_seed, run
 from quorate.errors import AnotherAgent, ConfigError, NotLeader
-from tests.support.faults import Faults, FaultyStore, bad
+from tests.support.faults import Faults, FaultyStore, Sent, bad
 from tests.support.widgets import open_store
 
 NODE = NodeName("n1")
@@ -48,6 +48,7 @@ class World:
         self.store = store
         self.network = sim.process("network")
         self.agents: list[Agent] = []
+        self.writes: list[Sent] = []
 
     @classmethod
     async def begin(cls, sim: Simulation) -> World:
@@ -57,7 +58,12 @@ class World:
         name = f"{place}/{len(self.agents)}"
         random = self.sim.random(name)
         store = FaultyStore(
-            self.store, self.sim, sender=name, faults=faults or Faults(latency=0.01), network=self.network
+            self.store,
+            self.sim,
+            sender=name,
+            faults=faults or Faults(latency=0.01),
+            network=self.network,
+            reached=self.writes.append,
         )
         identity = Identity.new(place, random)
         heartbeat = Heartbeat(store, node=NODE, identity=identity, clock=self.sim.clock, random=random)
@@ -194,18 +200,40 @@ def test_the_lease_of_a_dead_predecessor_in_the_same_place_is_taken_at_once() ->
 
 
 def test_a_released_lease_is_free_for_anybody_at_once() -> None:
+    """Also when a renewal was under way: it takes a second or two here."""
+
     async def story(sim: Simulation) -> None:
         world = await World.begin(sim)
-        first = world.start("here")
-        await sim.clock.sleep(sim.random("when").uniform(1, 12))
+        first = world.start("here", Faults(latency=1.0))
+        await sim.clock.sleep(sim.random("when").uniform(3, 14))
         first.task.cancel()
         await asyncio.wait((first.task,))
+        await sim.clock.sleep(sim.random("pause").uniform(0, 1))
         await first.heartbeat.release()
         assert await world.holder() is None
         assert not first.heartbeat.held
         second = world.start("there")
         await sim.clock.sleep(0.1)
         assert second.heartbeat.held
+
+    for_each_seed(story, range(60))
+
+
+def test_a_lease_counts_from_when_its_renewal_was_sent_not_answered() -> None:
+    """Others have seen it no later than it arrived, and count from there."""
+
+    async def story(sim: Simulation) -> None:
+        world = await World.begin(sim)
+        faults = Faults(latency=1.5)
+        agent = world.start("here", faults)
+        while len(world.writes) < 4:
+            await sim.clock.sleep(0.1)
+        faults.unreachable = 1.0
+        arrived = world.writes[-1].at
+        await sim.clock.sleep(arrived + DURATION - 4.0 - 1.6 - sim.clock.monotonic())
+        before = agent.heartbeat.held
+        await sim.clock.sleep(1.6)
+        assert (before, agent.heartbeat.held) == (True, False)
 
     for_each_seed(story)
 

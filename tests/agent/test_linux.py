@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.agent.linux import LinuxMachine, Roots
+from quorate.agent.linux import LinuxMachine, Roots, child
 from quorate.agent.linux.aside import Aside
 from quorate.agent.linux.output import Lines, Output
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
@@ -177,6 +177,36 @@ async def test_a_daemon_that_keeps_the_output_open_does_not_hold_the_command_up(
     completed = await machine.run("sh", "-c", "setsid sleep 1000 & echo $!", silence=LONG)
     os.kill(int(completed.stdout), signal.SIGKILL)
     assert completed.exit_code == 0
+
+
+async def test_what_is_still_in_the_pipe_when_a_command_ends_is_not_lost(
+    machine: LinuxMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "_CHUNK", 1024)  # so that its end is noticed long before the end of its output
+    code = "import os, sys; os.write(1, b'x\\n' * 8000); os.write(2, b'e' * 9000)"
+    assert await machine.run(*PYTHON, code, silence=LONG) == Completed(0, "x\n" * 8000, "e" * 9000)
+    async with aclosing(machine.lines(*PYTHON, code)) as lines:
+        await anext(lines)
+        await soon(lambda: machine._children)
+        assert [line async for line in lines] == ["x"] * 7999
+
+
+async def test_the_dead_whom_nobody_buries_do_not_count(machine: LinuxMachine, tmp_path: Path) -> None:
+    """A grandchild dies with its group; its parent, which has left the group, never asks after it."""
+    note = tmp_path / "parent"
+    code = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    if os.fork() == 0: time.sleep(1000)\n"
+        f"    os.setsid(); open({str(note)!r}, 'w').write(str(os.getpid())); print(flush=True)\n"
+        "time.sleep(1000)"
+    )
+    try:
+        with pytest.raises(CommandHung) as hung:
+            await machine.run(*PYTHON, code, silence=1.0)
+        await soon(hung.value.still_there)
+    finally:
+        os.kill(int(note.read_text()), signal.SIGKILL)
 
 
 async def test_a_flood_is_kept_in_bounds(machine: LinuxMachine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -354,6 +355,32 @@ def test_a_name_that_has_gone_to_another_node_is_no_longer_its_own() -> None:
             await objects.patch_status(LVMVolumeGroup, "mine", patch={"phase": "Ready"})
 
     run(story, seed=1)
+
+
+def test_a_name_that_a_watch_has_seen_to_go_is_no_longer_its_own() -> None:
+    async def story(sim: Simulation) -> None:
+        store, objects = await own(sim)
+        listing = await objects.list(LVMVolumeGroup)
+        events: Any = objects.watch(LVMVolumeGroup, resource_version=listing.resource_version)
+        async with aclosing(events):
+            await store.delete(LVMVolumeGroup, "mine")
+            await store.create(group("mine", THERE))
+            await store.create(group("new", HERE))
+            seen = [(event.type, event.object.name) async for event in until_new(events)]
+        assert seen == [("DELETED", "mine"), ("ADDED", "new")]
+        await objects.patch_status(LVMVolumeGroup, "new", patch={"phase": "Ready"})
+        with pytest.raises(Forbidden):
+            await objects.patch_status(LVMVolumeGroup, "mine", patch={"phase": "Ready"})
+
+    run(story, seed=1)
+
+
+async def until_new(events: Any) -> AsyncGenerator[Any, None]:
+    async for event in events:
+        if event.object is not None:
+            yield event
+            if event.object.name == "new":
+                return
 
 
 def test_without_the_lease_nothing_is_written() -> None:

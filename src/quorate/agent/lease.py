@@ -34,7 +34,7 @@ from quorate.api.meta import NodeName, ObjectMeta
 from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
-from quorate.errors import AlreadyExists, AnotherAgent, Conflict, NotFound, NotLeader, QuorateError
+from quorate.errors import AnotherAgent, Conflict, NotFound, NotLeader, QuorateError
 
 T = TypeVar("T")
 
@@ -127,11 +127,10 @@ class Heartbeat:
                     )
                 elif now - seen_at >= (seen.lease_duration_seconds or self.timings.lease_duration.seconds):
                     return await self._take(current)
-            except (AlreadyExists, Conflict):
-                continue  # somebody was faster: look who
             except AnotherAgent:
                 raise
             except (QuorateError, TimeoutError) as error:
+                # Also when somebody was faster: the next look tells who.
                 log.warning("lease not acquired", lease=self._name, error=_why(error))
             await self._pause(RETRY)
 
