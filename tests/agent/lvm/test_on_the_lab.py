@@ -13,7 +13,8 @@ from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.storage.llv import LogicalVolumePhase, LogicalVolumeType, LVMLogicalVolumeSpec, ThinSource
 from quorate.api.storage.lvg import VolumeGroupPhase
 from quorate.engine.embedded import EmbeddedStore
-from quorate.engine.simulation import Simulation, run
+from quorate.engine.simulation import Simulation, for_each_seed, run
+from quorate.lab import faults
 from quorate.lab.cluster import Cluster
 from quorate.lab.delivery import deliver
 from quorate.lab.layout import Layout, object_name, volume_group
@@ -21,6 +22,13 @@ from quorate.lab.layout import Layout, object_name, volume_group
 NODE = NodeName("node-1")
 DISK = object_name(NODE, "1")
 GROUP = volume_group("1")
+FAULTS: tuple[faults.Fault, ...] = (
+    faults.AgentKill(node=NODE),
+    faults.Reboot(node=NODE),
+    faults.CutApi(node=NODE),
+    *(faults.Hang(node=NODE, command=name) for name in ("lvs", "lvcreate", "lvextend", "dd", "lvchange", "lvremove")),
+    *(faults.Slow(node=NODE, command=name, seconds=5.0) for name in ("lvs", "vgs", "dd", "blkdiscard")),
+)
 
 
 def llv(name: str, size: str = "1Gi", *, pool: str = "", zeroed: bool = False) -> LVMLogicalVolume:
@@ -107,3 +115,57 @@ def test_a_pulled_drive_is_offline_and_its_group_not_ready_until_it_is_back() ->
             assert (await store.get(LVMLogicalVolume, "thick")).status.phase is LogicalVolumePhase.CREATED
 
     run(main, seed=1)
+
+
+def test_whatever_happens_to_a_node_its_volumes_come_to_be_grow_and_go_and_none_is_left_behind() -> None:
+    """Kills, power losses, hung and slow commands, a lost API: through the lives of six volumes."""
+
+    async def main(sim: Simulation) -> None:
+        store = await _opened(sim)
+        random = sim.random("faults")
+        cluster = Cluster(Layout(nodes=1, drives=1), clock=sim.clock, seed=sim.seed)
+        await deliver(store, cluster.plans)
+        volumes = [f"v{number}" for number in range(6)]
+
+        async def trouble(seconds: float) -> None:
+            until = sim.clock.monotonic() + seconds
+            while sim.clock.monotonic() < until:
+                await sim.clock.sleep(random.expovariate(1 / 4.0))
+                cluster.inject(random.choice(FAULTS))
+                if random.random() < 0.5:
+                    cluster.inject(faults.Release(node=NODE))
+                    cluster.inject(faults.Heal())
+            cluster.inject(faults.Release(node=NODE))
+            cluster.inject(faults.Heal())
+            await sim.clock.sleep(700)
+
+        async def all_are(size: str) -> None:
+            found = (await store.list(LVMLogicalVolume)).items
+            assert {(each.status.phase, each.status.actual_size) for each in found} == {
+                (LogicalVolumePhase.CREATED, Quantity(size))
+            }, [each.status for each in found]
+
+        async with cluster.running(lambda _: store):
+            for number, name in enumerate(volumes):
+                await store.create(llv(name, zeroed=number % 2 == 1))
+            await trouble(60)
+            await all_are("1Gi")
+            devices = [volume.device for volume in cluster.node(NODE).host.lvm.groups[GROUP].volumes.values()]
+            for device in devices:
+                device.write(0, 1 << 30, "data")
+            for name in volumes:
+                await store.patch(LVMLogicalVolume, name, patch={"spec": {"size": "2Gi"}})
+            await trouble(60)
+            await all_are("2Gi")
+            for volume in cluster.node(NODE).host.lvm.groups[GROUP].volumes.values():
+                runs = [(start * 4096, tag) for start, _, tag in volume.device.contents.runs(0, (2 << 30) // 4096)]
+                assert runs == [(0, "data"), (1 << 30, None)]
+            for name in volumes:
+                await store.delete(LVMLogicalVolume, name)
+                await store.patch(LVMLogicalVolume, name, patch={"metadata": {"finalizers": [finalizers.AGENT]}})
+            await trouble(60)
+            assert (await store.list(LVMLogicalVolume)).items == ()
+            assert cluster.node(NODE).host.lvm.groups[GROUP].volumes == {}
+            assert cluster.node(NODE).agent_failures == []
+
+    for_each_seed(main, range(6))
