@@ -108,6 +108,18 @@ async def test_failures_in_a_row_about_the_same_thing_are_counted(sim: Simulatio
 
 
 @simulated
+async def test_several_steps_of_one_purpose_are_one_attempt(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.answers["b"] = Completed(1, "")
+    for attempt in (1, 2, 3):
+        node.hands.start("w", (step("a"), step("b")), Told())
+        await sim.clock.sleep(1)
+        last = node.memory.last("w", "p")
+        assert last is not None
+        assert (last.failures, last.times) == (attempt, attempt)
+
+
+@simulated
 async def test_a_hung_command_blocks_its_own_name_and_nothing_else(sim: Simulation) -> None:
     node, machine = scripted_node(sim.clock, slots=1)
     machine.hanging.add("a")
@@ -129,7 +141,7 @@ async def test_a_hung_command_blocks_its_own_name_and_nothing_else(sim: Simulati
     await sim.clock.sleep(2)
     assert not node.hands.busy("w")
     assert node.hands.hung("w") == ""
-    assert later.times >= 1
+    assert (done.times, later.times) == (2, 1)
     assert "after" not in machine.ran
 
 

@@ -59,7 +59,7 @@ class Hands:
         """Begin to carry out steps under this name; returns whether they were begun.
 
         They are not while other work of that name is under way, or a command of it hangs. ``done`` is called in either
-        case, once, however often an equal one is handed over: when what is under way has ended, or hangs.
+        case, however often an equal one is handed over, when what is under way has ended, and before when it hangs.
         """
         waiting = self._under_way.get(work)
         if waiting is not None:
@@ -97,33 +97,34 @@ class Hands:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _carry_out(self, work: str, steps: tuple[Step, ...]) -> None:
+        # Several steps of one purpose are one attempt.
+        before = {step.purpose: self._memory.last(work, step.purpose) for step in steps}
         try:
             for step in steps:
-                if self._closing:
-                    break
-                if not await self._succeeds(work, step):
+                if self._closing or not await self._succeeds(work, step, before[step.purpose]):
                     break
         finally:
             self._hung.pop(work, None)
             for done in self._under_way.pop(work):
                 done()
 
-    async def _succeeds(self, work: str, step: Step) -> bool:
+    async def _succeeds(self, work: str, step: Step, last: Outcome | None) -> bool:
         try:
             completed = await self._perform(step)
         except CommandHung as error:
-            self._remember(work, step, None, str(error), hung=True)
+            self._remember(work, step, last, None, str(error), hung=True)
             await self._outlast(work, step, error)
             return False
         except (QuorateError, OSError) as error:
-            self._remember(work, step, None, str(error) or type(error).__name__)
+            self._remember(work, step, last, None, str(error) or type(error).__name__)
             return False
         except Exception:
             log.exception("exception in our own code", work=work, step=words(step))
-            self._remember(work, step, None, f"{words(step)}: failed by a mistake of the agent, which is in its log")
+            why = f"{words(step)}: failed by a mistake of the agent, which is in its log"
+            self._remember(work, step, last, None, why)
             return False
         accepted = completed.exit_code in (step.accept if isinstance(step, Run) else (0,))
-        self._remember(work, step, completed.exit_code, completed.output, failed=not accepted)
+        self._remember(work, step, last, completed.exit_code, completed.output, failed=not accepted)
         return accepted
 
     async def _perform(self, step: Step) -> Completed:
@@ -163,19 +164,26 @@ class Hands:
         return sighting.marks
 
     async def _outlast(self, work: str, step: Step, error: CommandHung) -> None:
-        """Hold the name of the work until the hung command has ended, and tell who waits that it hangs."""
+        """Hold the name of the work until the hung command has ended; who waits for it is told that it hangs."""
         log.warning("a command hangs", work=work, command=words(step), error=str(error))
         self._hung[work] = words(step)
+        for done in tuple(self._under_way[work]):
+            done()
         while error.still_there() and not self._closing:
-            for done in tuple(self._under_way[work]):
-                done()
-            self._under_way[work].clear()
             await self._clock.sleep(HUNG_POLL)
 
     def _remember(
-        self, work: str, step: Step, exit_code: int | None, output: str, *, failed: bool = True, hung: bool = False
+        self,
+        work: str,
+        step: Step,
+        last: Outcome | None,
+        exit_code: int | None,
+        output: str,
+        *,
+        failed: bool = True,
+        hung: bool = False,
     ) -> None:
-        last = self._memory.last(work, step.purpose)
+        """Keep an outcome; ``last`` is that of the attempt before."""
         if last is not None and last.about != step.about:
             last = None
         self._memory.remember(

@@ -35,7 +35,8 @@ class Commands:
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, str]] = []
-        self.was_up: set[str] = set()
+        #: Node and resource.
+        self.was_up: set[tuple[str, str]] = set()
         #: Called before and after each command.
         self.before: Hook = lambda node, said: None
         self.after: Hook = lambda node, said: None
@@ -49,7 +50,7 @@ class Commands:
 
     def check(self, node: str, said: str) -> None:
         if "create-md" in said:
-            assert node not in self.was_up, f"{node} had metadata: {said}"
+            assert (node, said.split()[-1]) not in self.was_up, f"{node} had metadata: {said}"
         assert "primary --force" not in said
         assert "a secret of this test" not in said
         if said.startswith("drbdadm") and "/dev/null" not in said:
@@ -67,8 +68,8 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Iterator[Commands]:
         commands.ran.append((node, said))
         commands.before(node, said)
         completed = await original(machine, *argv, silence=silence)
-        if completed.exit_code == 0 and said.endswith(" up pvc-1"):
-            commands.was_up.add(node)
+        if completed.exit_code == 0 and " up " in said:
+            commands.was_up.add((node, argv[-1]))
         commands.after(node, said)
         return completed
 
