@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from quorate.agent.hands import SLOTS
 from quorate.agent.lvm.commands import wipe_ends
 from quorate.agent.lvm.logical_volumes import judge
-from quorate.agent.lvm.piece import Decision, Piece
+from quorate.agent.lvm.piece import HEAVY_AT_ONCE, Decision, Piece, heavy_work
 from quorate.agent.lvm.seen import NEW, ZERO, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, owner_tag
 from quorate.api import finalizers
 from quorate.api.quantity import Quantity
@@ -150,6 +151,11 @@ def test_nothing_is_decided_before_somebody_has_looked() -> None:
         decision = judged(None, CREATED, made, volumes=None)
         assert (decision.look_at_volumes, decision.work, decision.release) == (True, None, False)
         assert decision.status == CREATED
+
+
+def test_zeroing_leaves_slots_for_other_commands_however_many_groups_a_node_has() -> None:
+    works = {heavy_work(f"quorate-{slot}") for slot in range(64)}
+    assert 1 < len(works) <= HEAVY_AT_ONCE < SLOTS
 
 
 @pytest.mark.parametrize("size", [4 * 1024, MIB, 2 * MIB, 3 * MIB, 12 * MIB, 5 * EXTENT + 512])

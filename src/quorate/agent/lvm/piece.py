@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from zlib import crc32
 
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.drives import drive_behind
@@ -18,6 +19,8 @@ from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolu
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeSpec, LVMLogicalVolumeStatus, UsedDevice
 from quorate.api.struct import replace
 
+#: How many commands that move gigabytes run at once on a node.
+HEAVY_AT_ONCE = 4
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -93,7 +96,7 @@ class Piece:
 
     @property
     def heavy_work(self) -> str:
-        """The name of what moves gigabytes: one at a time in a group, or a node's commands would all wait for it."""
+        """The name of what moves gigabytes."""
         return heavy_work(self.group_name)
 
     @property
@@ -113,8 +116,12 @@ class Piece:
 
 
 def heavy_work(group_name: str) -> str:
-    """See ``Piece.heavy_work``."""
-    return f"lvm-heavy/{group_name}"
+    """The name of what moves gigabytes in a group.
+
+    There are few such names, and under each goes one thing at a time: such commands run for hours, and must not take
+    every slot that the node has for commands.
+    """
+    return f"lvm-heavy/{crc32(group_name.encode()) % HEAVY_AT_ONCE}"
 
 
 def heavy_purpose(purpose: str, llv: str) -> str:
