@@ -184,7 +184,11 @@ async def test_what_is_still_in_the_pipe_when_a_command_ends_is_not_lost(
 ) -> None:
     monkeypatch.setattr(child, "_CHUNK", 1024)  # so that its end is noticed long before the end of its output
     code = "import os, sys; os.write(1, b'x\\n' * 8000); os.write(2, b'e' * 9000)"
-    assert await machine.run(*PYTHON, code, silence=LONG) == Completed(0, "x\n" * 8000, "e" * 9000)
+    running = asyncio.create_task(machine.run(*PYTHON, code, silence=LONG))
+    await soon(lambda: not machine._children)
+    (started,) = machine._children
+    os.waitid(os.P_PID, started._process.pid, os.WEXITED | os.WNOWAIT)  # the loop stands still meanwhile
+    assert await running == Completed(0, "x\n" * 8000, "e" * 9000)
     async with aclosing(machine.lines(*PYTHON, code)) as lines:
         await anext(lines)
         await soon(lambda: machine._children)
