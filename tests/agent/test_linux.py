@@ -187,7 +187,7 @@ async def test_what_is_still_in_the_pipe_when_a_command_ends_is_not_lost(
     running = asyncio.create_task(machine.run(*PYTHON, code, silence=LONG))
     await soon(lambda: not machine._children)
     (started,) = machine._children
-    os.waitid(os.P_PID, started._process.pid, os.WEXITED | os.WNOWAIT)  # the loop stands still meanwhile
+    os.waitid(os.P_PID, started._process.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the loop stands still
     assert await running == Completed(0, "x\n" * 8000, "e" * 9000)
     async with aclosing(machine.lines(*PYTHON, code)) as lines:
         await anext(lines)
