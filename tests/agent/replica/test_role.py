@@ -90,6 +90,22 @@ def test_a_role_comes_after_the_adjustment() -> None:
     assert commands(decided(changed_file)) == ["drbdadm adjust pvc-1"]
 
 
+def test_a_link_that_stays_alone_does_not_forbid_a_promotion() -> None:
+    """After a split brain with one member the others must be able to go on."""
+    asked = view(replica(config=config(primary=True)), kernel(links=(link(1), link(2, "StandAlone"))))
+    first = decided(asked)
+    assert commands(first) == ["drbdadm adjust pvc-1"]
+    tried = changed(asked, outcomes=outcomes(outcome("adjust", first.steps[0].about, exit_code=0)))
+    assert commands(decided(tried)) == [PRIMARY]
+
+
+def test_a_member_whose_disk_is_not_there_is_not_promoted() -> None:
+    """Its own file says majority: without a disk it would count itself (diskless_own_quorum_majority)."""
+    asked = view(replica(config=config(primary=True)), kernel("Diskless"))
+    failed = outcome("adjust", decided(asked).steps[0].about, output="Failure: (104) Can not open backing device.")
+    assert commands(decided(changed(asked, outcomes=outcomes(failed)))) == []
+
+
 def test_a_demotion_is_allowed_also_while_the_adjustment_fails() -> None:
     asked = view(replica(config=config()), kernel(role="Primary"), unadjusted=True)
     first = decided(asked)

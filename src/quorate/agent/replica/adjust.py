@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import difference, has_disk
+from quorate.agent.replica.kernel import difference, has_disk, stand_alone
 from quorate.agent.replica.metadata import size_mark
 from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
@@ -22,11 +22,16 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     why = "not up" if view.status is None else difference(view.config, view.status)
     if not why and view.unadjusted:
         why = "file changed"
-    if not why:
+    alone = stand_alone(view.status) if not why else []
+    if not why and not alone:
         return Verdict(errors={"last_adjustment_error": None})
-    about = f"{view.intended.digest}: {why} {size_mark(view)}"
+    about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
     steps = commands.up_and_adjust(view, about) if view.status is None else commands.adjust(view, about)
-    return attempt(view, now, commands.ADJUST, about, steps)
+    verdict = attempt(view, now, commands.ADJUST, about, steps)
+    if why or verdict.steps:
+        return verdict
+    # A link that does not want to come up is no reason to hold up the rest: the kernel judges by the others.
+    return Verdict(again=verdict.again)
 
 
 def forget(view: View, now: datetime, settled: bool) -> Verdict:

@@ -82,5 +82,10 @@ def difference(config: DrbdConfig, status: DrbdStatus) -> str:
         return f"peers missing: {missing}"
     if extra := sorted(shown - intended):
         return f"peers too many: {extra}"
-    alone = [link.peer_node_id for link in status.connections if link.connection_state == ConnectionState.STAND_ALONE]
-    return f"stand-alone: {sorted(alone)}" if alone else ""
+    return ""
+
+
+def stand_alone(status: DrbdStatus | None) -> list[int]:
+    """The peers to which the kernel does not even try to connect."""
+    links = status.connections if status is not None else ()
+    return sorted(link.peer_node_id for link in links if link.connection_state == ConnectionState.STAND_ALONE)
