@@ -99,6 +99,22 @@ def test_how_a_volume_grows(
 
 
 @pytest.mark.parametrize(
+    ("volume", "status", "grown_zero"),
+    [
+        (seen(), LVMLogicalVolumeStatus(), True),
+        (seen(), replace(CREATED, grown_zero=True), True),
+        # Somebody else grew it: of what is on the new extents nothing is known any more.
+        (seen(20), replace(CREATED, grown_zero=True), False),
+        (seen(20), replace(CREATED, actual_size=Quantity("20Mi")), False),
+    ],
+)
+def test_what_it_has_grown_by_is_zero_unless_somebody_else_grew_it(
+    volume: SeenVolume, status: LVMLogicalVolumeStatus, grown_zero: bool
+) -> None:
+    assert judged(volume, status).status.grown_zero == grown_zero
+
+
+@pytest.mark.parametrize(
     ("written", "device_size", "ahead", "phase"),
     [
         (None, None, 12 * MIB, "Resizing"),

@@ -270,6 +270,7 @@ def _life_with_a_death(kind: str, dies_at: int) -> bool:
         await rig.grow(20)
         found = await _settled(rig, 120)
         assert (found.status.phase, found.status.actual_size) == (LogicalVolumePhase.CREATED, Quantity("20Mi"))
+        assert found.status.grown_zero
         assert bytes(lv.content) == bytes([DATA]) * 12 + bytes([ZEROS]) * 8
         lv.open = False
         await rig.delete()

@@ -44,7 +44,7 @@ def kept(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
         if ZERO in volume.tags and not volume.pool:
             untrue = commands.retag(volume.group, volume.name, remove=(ZERO,))
             return attempt(piece, piece.status, Work(piece.light_work, (untrue,)), now, still_usable=True)
-        return Decision(status)
+        return Decision(replace(status, grown_zero=bool(volume.pool) and status.grown_zero))
     if volume.size >= int(piece.spec.size):
         return Decision(status)
     return _too_small(piece, volume, status, now)

@@ -165,6 +165,7 @@ def reported(piece: Piece, volume: SeenVolume) -> LVMLogicalVolumeStatus:
         message=volume.trouble and f"Of {volume.group}/{volume.name}: {volume.trouble}.",
         actual_size=Quantity.of_bytes(volume.size),
         known_zero=ZERO in volume.tags and NEW not in volume.tags and (not volume.pool or zeroing(piece)),
+        grown_zero=zeroing(piece) if volume.pool else piece.status.grown_zero or not piece.was_created,
         checksum=volume.checksum,
         devices=_devices(piece, volume),
     )

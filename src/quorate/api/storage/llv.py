@@ -109,6 +109,13 @@ class LVMLogicalVolumeStatus(Struct):
             description="Every byte not written since creation reads as zero: zeroed by the agent, or by a thin pool."
         ),
     ] = False
+    grown_zero: Annotated[
+        bool,
+        Meta(
+            description="What it grows by reads as zero, whatever was on it when it was created: DRBD may take it into"
+            " use without copying it."
+        ),
+    ] = False
     checksum: Annotated[str, Meta(max_length=128, description="Of what was filled in, as read back.")] = ""
     devices: Annotated[
         tuple[UsedDevice, ...], Meta(max_length=64, description="The devices it lies on, as lvs tells.")
