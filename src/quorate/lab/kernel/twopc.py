@@ -102,9 +102,15 @@ def agree_on_members(reach: Reach) -> None:
 
 def call_for_count(resource: Resource) -> None:
     """After losing a peer: agree with those who are left on who is left. Until then nobody tries to reconnect."""
-    if not resource.lookup.due:
-        resource.lookup.due = True
-        resource.world.soon(partial(_count_members, resource))
+    if resource.lookup.due:
+        return
+    resource.lookup.due = True
+    world = resource.world
+    hint = world.count_hint(resource.kernel.name)
+    if hint is None:
+        world.soon(partial(_count_members, resource))
+    else:
+        world.at(hint, partial(_count_members, resource))
 
 
 def _count_members(resource: Resource) -> None:
@@ -113,7 +119,8 @@ def _count_members(resource: Resource) -> None:
     reach, world = explore(resource), resource.world
     if reach.dead:
         for connection in reach.dead:
-            links.hasten_loss(connection)
+            if not world.loss_is_awaited(connection.resource.kernel.name, connection.name):
+                links.hasten_loss(connection)
         # Whoever asks at the same time gets in the way of each other, and tries again a little later.
         last = max(connection.loss_at or world.now for connection in reach.dead)
         wait = world.jitter(0.002, 0.02) if world.random.random() < 0.5 else world.jitter(0.02, 0.2)

@@ -40,6 +40,8 @@ class World:
         self._losses: dict[tuple[str, str], list[float]] = {}
         self._reconnects: dict[frozenset[str], list[float]] = {}
         self._hangs: dict[tuple[str, str], float] = {}
+        self._counts: dict[str, list[float]] = {}
+        self._awaited: dict[tuple[str, str], float] = {}
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -177,9 +179,23 @@ class World:
         """
         self._hangs[observer, peer] = until
 
+    def expect_count(self, node: str, at: float) -> None:
+        """Timing hint for a replay: after a loss, the node and those it reaches count each other at this time."""
+        self._counts.setdefault(node, []).append(at)
+
     def loss_hint(self, observer: str, peer: str) -> float | None:
         """When a loss that happened now is to be noticed, if a hint says so."""
-        return self._take(self._losses.get((observer, peer)))
+        hint = self._take(self._losses.get((observer, peer)))
+        self._awaited[observer, peer] = hint or 0.0
+        return hint
+
+    def loss_is_awaited(self, observer: str, peer: str) -> bool:
+        """Whether a hint says when the loss of the peer will be noticed: nothing hastens it."""
+        return self._awaited.get((observer, peer), 0.0) >= self.now
+
+    def count_hint(self, node: str) -> float | None:
+        """When the members are to be counted, if a hint says so."""
+        return self._take(self._counts.get(node))
 
     def reconnect_hint(self, first: str, second: str) -> float | None:
         """When two nodes are to find each other, if a hint says so."""
