@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from quorate.lab.kernel import links, uuids
 from quorate.lab.kernel.block import BLOCK
 from quorate.lab.kernel.io import Io, IoState
+from quorate.lab.kernel.io_errors import answers
 from quorate.lab.kernel.metadata import ACTIVITY_LOG_EXTENT
 from quorate.lab.kernel.resource import Device, PeerDevice, Resource
 from quorate.lab.kernel.sanitize import data_accessible
@@ -44,8 +47,7 @@ def _serve(device: Device, io: Io) -> bool:
         links.hasten_loss(peer.connection)
     if silent:
         return False
-    _write(device, io)
-    return _settle(device, io, IoState.DONE)
+    return _settle(device, io, IoState.DONE if _write(device, io) else IoState.FAILED)
 
 
 def _settle(device: Device, io: Io, state: IoState) -> bool:
@@ -66,7 +68,7 @@ def _receivers(device: Device) -> list[PeerDevice]:
 
 
 def _read(device: Device, io: Io) -> bool:
-    if device.now.disk is Disk.UP_TO_DATE and device.backing is not None:
+    if device.now.disk is Disk.UP_TO_DATE and device.backing is not None and answers(device):
         io.result = device.backing.device.read(io.offset)
         device.read += BLOCK
         return _settle(device, io, IoState.DONE)
@@ -77,12 +79,15 @@ def _read(device: Device, io: Io) -> bool:
         if not links.alive(peer.connection) or other is None or other.device.backing is None:
             links.hasten_loss(peer.connection)
             return False
+        if not answers(other.device):
+            continue
         io.result = other.device.backing.device.read(io.offset)
         return _settle(device, io, IoState.DONE)
     return False
 
 
-def _write(device: Device, io: Io) -> None:
+def _write(device: Device, io: Io) -> bool:
+    """Write to every replica that can be reached; whether any has it now."""
     if device.new_uuid_due:
         uuids.begin_generation(device)
     receivers = _receivers(device)
@@ -93,15 +98,20 @@ def _write(device: Device, io: Io) -> None:
         if other is not None:
             other.received += io.length
             replicas.append(other.device)
-    have_it = {replica.resource.node_id for replica in replicas}
-    for replica in replicas:
+    working = [replica for replica in replicas if answers(replica)]
+    have_it = {replica.resource.node_id for replica in working}
+    for replica in working:
         _store(replica, io, have_it)
+    if len(working) < len(replicas):
+        # A disk that has failed lacks this write already: what it holds is of an older generation from now on.
+        device.resource.world.soon(partial(uuids.begin_generation, device))
     for peer in receivers:
         other = peer.peer
-        if peer.now.repl in RESYNCING and other is not None:
+        if peer.now.repl in RESYNCING and other is not None and other.device in working:
             for end in (peer, other):
                 if end.slot is not None:
                     end.slot.bitmap.remove(io.offset // BLOCK, -(-(io.offset + io.length) // BLOCK))
+    return bool(working)
 
 
 def _store(replica: Device, io: Io, have_it: set[int]) -> None:

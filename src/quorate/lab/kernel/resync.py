@@ -11,6 +11,7 @@ from functools import partial
 from quorate.lab.kernel import uuids
 from quorate.lab.kernel.block import BLOCK
 from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.io_errors import answers
 from quorate.lab.kernel.resource import Device, PeerDevice
 from quorate.lab.kernel.states import RESYNCING, TARGETS, Disk, Repl
 from quorate.lab.kernel.uuids import Verdict
@@ -144,6 +145,8 @@ def work_out(copying: Copying) -> None:
 def _copy(copying: Copying, budget: int) -> None:
     source, target = copying.first, copying.second
     if source.slot is None or target.slot is None or source.device.backing is None or target.device.backing is None:
+        return
+    if not (answers(source.device) and answers(target.device)):
         return
     origin, destination = source.device.backing.device.contents, target.device.backing.device.contents
     for start, end in source.slot.bitmap:
