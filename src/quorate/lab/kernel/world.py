@@ -186,12 +186,14 @@ class World:
     def loss_hint(self, observer: str, peer: str) -> float | None:
         """When a loss that happened now is to be noticed, if a hint says so."""
         hint = self._take(self._losses.get((observer, peer)))
-        self._awaited[observer, peer] = hint or 0.0
+        if hint is not None:
+            self._awaited[observer, peer] = hint
         return hint
 
     def loss_is_awaited(self, observer: str, peer: str) -> bool:
         """Whether a hint says when the loss of the peer will be noticed: nothing hastens it."""
-        return self._awaited.get((observer, peer), 0.0) >= self.now
+        hint = self._awaited.get((observer, peer))
+        return hint is not None and hint >= self.now
 
     def count_hint(self, node: str) -> float | None:
         """When the members are to be counted, if a hint says so."""

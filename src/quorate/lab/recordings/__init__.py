@@ -23,6 +23,7 @@ equal at one instant, within three seconds, with no other step's doing in betwee
 Taken from the recording, because it is not given otherwise
     what lay on the disks before the first step (``before``): the recorded machines had been used;
     that configuration files were removed without a step, when drbdadm says that none are there (``before``);
-    after a loss under a *numeric* quorum, and only then, when each side noticed it and how long the link hung
-    (``timing``): there milliseconds decide, and ``facts/drbd9.md`` shows both outcomes.
+    when links found each other again after a heal: that is chance, and can take more than a minute (``timing``);
+    after a loss with two diskful members and diskless ones, and only then, when each member noticed it, cleaned up
+    and counted (``timing``): there milliseconds decide, and ``facts/drbd9.md`` shows both outcomes.
 """

@@ -3,9 +3,10 @@
 After a cut heals, which link finds itself first, and how soon, is chance: "reconnection can take more than a minute
 although connect-int is 3 s". The event streams say when two nodes found each other, and so the model lets them.
 
-Under a *numeric* quorum with two diskful members and a tie-breaker, the outcome of a loss depends on who notices first
-and how long a link takes to be cleaned up: the same scenario was recorded with both outcomes. For such resources, and
-no others, the event streams also say when each member noticed.
+With two diskful members and diskless ones, the outcome of a loss can depend on who notices first, and whether a lost
+link is cleaned up before or after those left have counted each other: ``facts/drbd9.md`` has the same scenario with
+both outcomes, under a numeric quorum and with a diskless primary. For such resources, and no others, the event streams
+also say when each member noticed, cleaned up and counted.
 """
 
 from __future__ import annotations
@@ -14,18 +15,17 @@ import datetime
 import math
 import re
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quorate.lab.kernel import World
 from quorate.lab.recordings.clock import Slot
 from quorate.lab.recordings.recording import Command, Events, File, Network, Recording
 
-_NUMERIC = re.compile(r"\bquorum\s+\d+\s*;")
 _DISKLESS = re.compile(r"\bdisk\s+none\s*;")
 _DISK = re.compile(r"\bdisk\s+/\S+\s*;")
 _LOST = ("NetworkFailure", "Timeout", "BrokenPipe", "ProtocolError", "TearDown")
-_HANGS_AFTER = 0.5
+_AT_ONCE = 0.002
 #: Not a state of a connection, but the first sign of a new one: a path that carries again.
 _FOUND = "found"
 _CHANGE = re.compile(
@@ -61,9 +61,7 @@ class Timing:
             self._tell_reconnect(world, *sorted(pair), now, until, began)
         if not self._milliseconds_decide(index):
             return
-        for pair in step.cut:
-            for observer, peer in (pair, (pair[1], pair[0])):
-                self._tell_loss(world, observer, peer, now, until, began)
+        self._tell_losses(world, cut, now, until, began)
 
     def _tell_reconnect(self, world: World, first: str, second: str, now: float, until: float, began: float) -> None:
         met = [
@@ -75,19 +73,30 @@ class Timing:
         if met:
             world.expect_reconnect(first, second, began + min(met))
 
-    def _tell_loss(self, world: World, observer: str, peer: str, now: float, until: float, began: float) -> None:
-        mine = [change for change in self._changes.get(observer, ()) if change.peer == peer and change.at >= now - 0.2]
-        for position, change in enumerate(mine):
-            if change.at > until:
-                return
-            if change.state in _LOST:
-                world.expect_loss(observer, peer, began + max(now, change.at))
-                over = next(
-                    (later.at for later in mine[position + 1 :] if later.state not in (*_LOST, _FOUND)), math.inf
-                )
-                if over - change.at > _HANGS_AFTER:
-                    world.hang_link(observer, peer, began + over)
-                return
+    def _tell_losses(self, world: World, cut: set[frozenset[str]], now: float, until: float, began: float) -> None:
+        for observer in sorted(self._changes):
+            peers = {name for pair in cut if observer in pair for name in pair} - {observer}
+            mine = [
+                change
+                for change in self._changes[observer]
+                if change.peer in peers and change.state != _FOUND and now - 0.2 <= change.at
+            ]
+            if not mine or mine[0].at > until:
+                continue
+            for peer in sorted(peers):
+                self._tell_loss(world, observer, [change for change in mine if change.peer == peer], now, began)
+            counted = _counted(mine)
+            if counted is not None:
+                world.expect_count(observer, began + max(now, counted))
+
+    def _tell_loss(self, world: World, observer: str, changes: Sequence[_Change], now: float, began: float) -> None:
+        lost = next((change for change in changes if change.state in _LOST), None)
+        if lost is None:
+            return
+        world.expect_loss(observer, lost.peer, began + max(now, lost.at))
+        after = changes[changes.index(lost) + 1 :]
+        cleaned_up = next((change.at for change in after if change.state not in _LOST), math.inf)
+        world.hang_link(observer, lost.peer, began + cleaned_up)
 
     def _cut_before(self, index: int) -> set[frozenset[str]]:
         earlier = [step for step in self._recording.steps[:index] if isinstance(step, Network)]
@@ -98,15 +107,26 @@ class Timing:
         return next((slot.end for step, slot in steps if isinstance(step, Network)), math.inf)
 
     def _milliseconds_decide(self, index: int) -> bool:
-        """Whether a member has a numeric quorum, and there are two diskful members and one without a disk or more."""
+        """Whether there are two diskful members, so that one loss leaves it to those without a disk."""
         files: dict[str, str] = {}
         for step in self._recording.steps[:index]:
             if isinstance(step, File) and step.path.endswith(".res"):
                 files[step.node] = step.text
-        return any(
-            _NUMERIC.search(text) and len(_DISK.findall(text)) == 2 and _DISKLESS.search(text)
-            for text in files.values()
-        )
+        return any(len(_DISK.findall(text)) == 2 and _DISKLESS.search(text) for text in files.values())
+
+
+def _counted(changes: Sequence[_Change]) -> float | None:
+    """When a member had counted those that are left, if that kept it waiting.
+
+    It stays Unconnected until then, and then tries to connect.
+    """
+    since: dict[str, float] = {}
+    for change in changes:
+        if change.state == "Unconnected":
+            since[change.peer] = change.at
+        elif change.peer in since:
+            return change.at if change.at - since[change.peer] > _AT_ONCE else None
+    return None
 
 
 def clocks(recording: Recording, slots: list[Slot], streams: Mapping[str, str]) -> dict[str, float]:
