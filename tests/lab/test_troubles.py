@@ -23,7 +23,7 @@ def disk_state(replica: Replica) -> str:
     return status.devices[0].disk_state if status is not None and status.devices else ""
 
 
-def test_a_drive_that_fails_under_a_primary_is_detached_and_reported_and_writes_go_on() -> None:
+def test_a_drive_that_fails_under_a_primary_is_let_go_while_writes_go_on_and_taken_back_when_mended() -> None:
     async def main(sim: Simulation) -> None:
         async with laboratory(sim) as lab:
             volume = lab.volume("pvc-1", *THREE)
@@ -33,6 +33,11 @@ def test_a_drive_that_fails_under_a_primary_is_detached_and_reported_and_writes_
             assert await write(volume, lab, 0, "through the others")
             await volume.until_replica(0, "its disk is gone", lambda one: disk_state(one) in ("Diskless", "Failed"))
             assert replica_on(lab, "node-1").role == "Primary"
+            lab.cluster.inject(faults.DriveMend("node-1", "1"))
+            await volume.until_healthy()
+            disk = lab.cluster.node("node-1").host.lvm.find(f"quorate-1/{volume.logical_volume_name(0)}")
+            assert disk is not None
+            assert disk[1].device.read(0) == "through the others"
 
     run(main, seed=1)
 
