@@ -201,6 +201,41 @@ def test_a_failing_command_is_tried_again_ever_more_rarely() -> None:
     run(main, seed=1)
 
 
+def test_a_command_that_succeeds_and_does_not_help_is_repeated_ever_more_rarely() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        rig.start()
+        await _settled(rig)
+        ran = len(machine.changing())
+        machine.volumes[PATH].active = False
+        machine.failing["--activate"] = Completed(0, "")
+        await sim.clock.sleep(3600)
+        assert 5 < len(machine.changing()) - ran < 25
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize("words", ["if=/dev/zero", "if=/images/a", "sha512sum", "cmp"])
+def test_a_step_of_filling_that_fails_is_reported_and_tried_ever_more_rarely(words: str) -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine(failing={words: Completed(2, "", "it is broken")})
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv(source="/images/a"))
+        rig.start()
+        found = await _settled(rig, 3600)
+        assert (found.status.phase, found.status.reason) == (LogicalVolumePhase.FAILED, "CommandFailed")
+        assert "it is broken" in found.status.message
+        assert sum(words in " ".join(argv) for argv in machine.ran) < 25
+        machine.failing.clear()
+        assert (await _settled(rig, 400)).status.phase is LogicalVolumePhase.CREATED
+
+    run(main, seed=1)
+
+
 @pytest.mark.parametrize("command", ["lvs", "vgs"])
 @pytest.mark.parametrize("answer", [Completed(5, "", "locked"), Completed(0, "no report")])
 def test_a_look_that_fails_is_made_again_ever_more_rarely_and_nothing_is_decided_meanwhile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from quorate.agent.lvm.failures import meaning, wait_before_retry, words_of
+from quorate.agent.lvm.failures import meaning, wait_before_trying, words_of
 from quorate.agent.lvm.piece import Decision, Piece, Work, failed
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace
@@ -18,11 +18,10 @@ def attempt(
     ``still_usable``: the failure of this work leaves the volume as usable as it was.
     """
     lasts = [(step, piece.outcomes.get(step.purpose)) for step in work.steps]
+    pause = max(wait_before_trying(last, now, step.about) for step, last in lasts)
     failures = [last for _, last in lasts if last is not None and not last.succeeded]
-    if not failures:
-        return Decision(status, work)
-    latest = max(failures, key=lambda failure: failure.at)
-    reason, message = meaning(latest).code, words_of(latest)
-    said = replace(status, reason=reason, message=message) if still_usable else failed(status, reason, message)
-    pause = max(wait_before_retry(last, now, step.about) for step, last in lasts)
-    return Decision(said, retry_after=pause) if pause > 0 else Decision(said, work)
+    if failures:
+        latest = max(failures, key=lambda failure: failure.at)
+        reason, message = meaning(latest).code, words_of(latest)
+        status = replace(status, reason=reason, message=message) if still_usable else failed(status, reason, message)
+    return Decision(status, retry_after=pause) if pause > 0 else Decision(status, work)

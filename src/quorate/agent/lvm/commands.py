@@ -82,13 +82,13 @@ def discard_new(volume: SeenVolume) -> Run:
     return remove(volume)
 
 
-def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
+def wipe_ends(path: str, size: int, *, purpose: str = WIPE) -> tuple[Run, ...]:
     """Take away every sign of what was there before, on a volume of this size."""
     if size <= 2 * WIPED_AT_EACH_END:
-        return (_zeros(path, 0, size, WIPE),)
+        return (_zeros(path, 0, size, purpose),)
     return (
-        _zeros(path, 0, WIPED_AT_EACH_END, WIPE),
-        _zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, WIPE),
+        _zeros(path, 0, WIPED_AT_EACH_END, purpose),
+        _zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, purpose),
     )
 
 

@@ -89,12 +89,13 @@ def _fill(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
     if isinstance(found, Filled):
         work = Work(piece.light_work, (_finished(piece, volume, found.checksum),))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
-    about = _whole(volume)
-    sides = () if volume.pool or piece.spec.zeroed else commands.wipe_ends(volume.path, volume.size)
-    fill, checksum, compare = (
-        piece.heavy_purpose(purpose) for purpose in (commands.FILL, commands.CHECKSUM, commands.COMPARE)
+    wipe, fill, checksum, compare = (
+        piece.heavy_purpose(purpose) for purpose in (commands.WIPE, commands.FILL, commands.CHECKSUM, commands.COMPARE)
     )
-    steps = (*sides, *commands.fill(volume, source.path, purposes=(fill, checksum, compare), about=about))
+    wiped = volume.pool or piece.spec.zeroed
+    sides = () if wiped else commands.wipe_ends(volume.path, volume.size, purpose=wipe)
+    purposes = (fill, checksum, compare)
+    steps = (*sides, *commands.fill(volume, source.path, purposes=purposes, about=_whole(volume)))
     status = _pending(piece, f"It is being filled from {source.path}.")
     work = Work(piece.heavy_work, steps)
     if not found:

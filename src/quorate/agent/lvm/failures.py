@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -58,11 +57,16 @@ def wait_before_retry(outcome: Outcome | None, now: datetime, about: str = "") -
     """Seconds until a step may be tried again; 0 at once, also when something else would be tried now."""
     if outcome is None or outcome.succeeded or (about and outcome.about != about):
         return 0.0
-    pause = min(FIRST_RETRY * 2.0 ** min(outcome.failures - 1, 16), LONGEST_RETRY)
+    return _left(outcome, outcome.failures, now)
+
+
+def _left(outcome: Outcome, times: int, now: datetime) -> float:
+    pause = min(FIRST_RETRY * 2.0 ** min(times - 1, 16), LONGEST_RETRY)
     return max(0.0, pause - (now - outcome.at).total_seconds())
 
 
-def last_failure(outcomes: Mapping[str, Outcome]) -> Outcome | None:
-    """The latest failure that no later success of the same purpose has made good."""
-    failed = [outcome for outcome in outcomes.values() if not outcome.succeeded]
-    return max(failed, key=lambda outcome: (outcome.at, outcome.purpose), default=None)
+def wait_before_trying(outcome: Outcome | None, now: datetime, about: str = "") -> float:
+    """The same for work. What succeeded and is to be done once more did not help: that too is done ever more rarely."""
+    if outcome is None or not outcome.succeeded or outcome.about != about or outcome.times == 1:
+        return wait_before_retry(outcome, now, about)
+    return _left(outcome, outcome.times - 1, now)

@@ -22,7 +22,7 @@ from datetime import datetime
 
 from quorate.agent.lvm import commands, pools
 from quorate.agent.lvm.drives import drive_behind, selected
-from quorate.agent.lvm.failures import shortened, wait_before_retry, words_of
+from quorate.agent.lvm.failures import shortened, wait_before_trying, words_of
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolumes
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
@@ -159,7 +159,7 @@ def _tried(view: GroupView, status: LVMVolumeGroupStatus, steps: tuple[Run, ...]
     if failures:
         said = shortened(" ".join([status.message, *(words_of(failure) for failure in failures)]).strip())
         status = replace(status, message=said)
-    pauses = [wait_before_retry(view.outcomes.get(step.purpose), now, step.about) for step in steps]
+    pauses = [wait_before_trying(view.outcomes.get(step.purpose), now, step.about) for step in steps]
     ready = tuple(step for step, pause in zip(steps, pauses, strict=True) if pause <= 0)
     return GroupDecision(status, ready, min((pause for pause in pauses if pause > 0), default=None))
 

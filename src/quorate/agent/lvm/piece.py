@@ -130,7 +130,7 @@ def heavy_purpose(purpose: str, llv: str) -> str:
 
 
 #: The purposes of heavy work.
-HEAVY_PURPOSES = (commands.ZERO_WHOLE, commands.FILL, commands.CHECKSUM, commands.COMPARE)
+HEAVY_PURPOSES = (commands.ZERO_WHOLE, commands.WIPE, commands.FILL, commands.CHECKSUM, commands.COMPARE)
 
 
 @dataclass(frozen=True, slots=True)
