@@ -41,7 +41,20 @@ class _Look:
     index: int
     step: Status
     until: float
+    slack: int
     differences: list[Difference]
+
+
+class _Slack:
+    """How far out-of-sync counts may be off: by the metadata that a volume has grown over since it was first seen."""
+
+    def __init__(self) -> None:
+        self._sizes: set[int] = set()
+
+    def after(self, step: Status) -> int:
+        sizes = {device["size"] for resource in step.status for device in resource["devices"] if device["size"]}
+        self._sizes |= sizes
+        return sum(compare_status.former_metadata(size) for size in self._sizes if size < max(sizes, default=0))
 
 
 class Replay:
@@ -56,6 +69,7 @@ class Replay:
         self._streams: dict[str, list[str]] = {}
         self._history = History()
         self._open: list[_Look] = []
+        self._slack = _Slack()
         self._outcomes: dict[int, Outcome] = {}
         self._last_cut = 0.0
         self._began = 0.0
@@ -121,7 +135,7 @@ class Replay:
             if self._world.now > look.until:
                 self._close(look)
             elif look.step.node in statuses and not compare_status.differences(
-                look.step.status, statuses[look.step.node]
+                look.step.status, statuses[look.step.node], slack=look.slack
             ):
                 look.differences = []
                 self._close(look)
@@ -160,11 +174,12 @@ class Replay:
     def _look(self, index: int, step: Status) -> None:
         host = self._hosts[step.node]
         seen = host.kernel.status() if host.powered else []
-        differences = compare_status.differences(step.status, seen)
-        if not differences or self._history.shows(step.node, step.status):
+        slack = self._slack.after(step)
+        differences = compare_status.differences(step.status, seen, slack=slack)
+        if not differences or self._history.shows(step.node, step.status, slack):
             self._settle(index, step, [])
         else:
-            self._open.append(_Look(index, step, self._world.now + REACH, differences))
+            self._open.append(_Look(index, step, self._world.now + REACH, slack, differences))
 
     # --- events ---
 

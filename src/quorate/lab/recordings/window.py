@@ -33,5 +33,8 @@ class History:
         """A step was applied: what was before does not count any more."""
         self._moments.clear()
 
-    def shows(self, node: str, expected: _Status) -> bool:
-        return any(node in statuses and not differences(expected, statuses[node]) for _, statuses in self._moments)
+    def shows(self, node: str, expected: _Status, slack: int) -> bool:
+        """Whether the node's status was the expected one at any of these moments."""
+        return any(
+            node in statuses and not differences(expected, statuses[node], slack=slack) for _, statuses in self._moments
+        )
