@@ -1,9 +1,9 @@
-"""What a recording does not say but shows: what lay on the disks before it began, and files that went without a step.
+"""What a recording does not say but shows: how large and how used the disks were, and files that went without a step.
 
 The recorded machines had been used: ``lvcreate`` wipes a DRBD signature, or ``dump-md`` finds metadata where nobody has
 created any. So there was a volume of the same size on the same extents, with metadata; the lab makes one and removes
 it, by the same commands. And when drbdadm says "no resources defined!" the files are gone, though no step removed
-them: the recorder's own cleaning up is not among the steps.
+them: the recorder's own cleaning up is not among the steps. And when LVM says how much space is left, it was so much.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import re
 from dataclasses import dataclass
 
 from quorate.lab.host import Host
+from quorate.lab.lvm.volume import EXTENT
 from quorate.lab.recordings.recording import Command, Recording
 
 _CREATE = re.compile(r"\blvcreate\b.*?-L\s*(?P<size>\S+)\s+(?P<group>\S+)")
 _NODE_ID = re.compile(r"^node-id (\d+);", re.MULTILINE)
+_NO_SPACE = re.compile(r'Volume group "(?P<group>\S+)" has insufficient free space \((?P<free>\d+) extents\)')
 _NOTHING_CONFIGURED = "no resources defined!"
 _MINOR = 999
 
@@ -78,6 +80,14 @@ def settle(host: Host, tenant: Tenant) -> None:
         host.execute(words)
     for name in [name for name in host.files if "previous" in name or name.endswith(f"-{_MINOR}.lkbd")]:
         del host.files[name]
+
+
+def limit_space(host: Host, step: Command) -> None:
+    """Let a volume group have the free space that the recording shows it to have had, by a drive of that size."""
+    match = _NO_SPACE.search(step.output)
+    group = host.lvm.groups.get(match["group"]) if match else None
+    if match and group and len(group.members) == 1:
+        group.members[0].drive.size += (int(match["free"]) - group.free_extents) * EXTENT
 
 
 def clean_up(host: Host, step: Command) -> None:

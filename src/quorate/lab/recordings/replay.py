@@ -153,6 +153,7 @@ class Replay:
     def _command(self, index: int, step: Command) -> None:
         host = self._hosts[step.node]
         before.clean_up(host, step)
+        before.limit_space(host, step)
         try:
             running = host.start(["sh", "-c", step.command])
         except HostDown as error:

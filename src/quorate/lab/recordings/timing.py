@@ -169,13 +169,14 @@ def _start_by_up(recording: Recording, slots: list[Slot], node: str, stream: str
 
 def _lag(streams: Mapping[str, str], first: str, second: str) -> float | None:
     """By how much the second node's clock is ahead of the first's."""
-    here, there = _meetings(streams[first], second), _meetings(streams[second], first)
+    here, there = meetings(streams[first], second), meetings(streams[second], first)
     if not here or len(here) != len(there):
         return None
     return statistics.median(other - one for one, other in zip(here, there, strict=True))
 
 
-def _meetings(stream: str, peer: str) -> list[float]:
+def meetings(stream: str, peer: str) -> list[float]:
+    """When a node saw itself connected to a peer, by its own clock."""
     return [change.at for change in _changes(stream, 0.0) if change.peer == peer and change.state == "Connected"]
 
 
