@@ -28,7 +28,7 @@ def program() -> Path:
 def facade(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """``quorate up``, as a user starts it."""
     data = tmp_path_factory.mktemp("up")
-    command = [sys.executable, "-m", "quorate", "up", "--data", str(data), "--port", "0"]
+    command = [sys.executable, "-m", "quorate", "up", "--data", str(data), "--port", "0", "--nodes", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:

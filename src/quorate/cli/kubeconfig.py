@@ -16,7 +16,8 @@ def kubeconfig(file: Path | None, data: str | None, node: str | None) -> None:
     """Print the kubeconfig of the server that runs on a data directory.
 
     With --agent it holds the token of that node's agent, which may write only its own node's objects. Remove
-    DATA/agents/NODE to take the token back.
+    DATA/agents/NODE to take the token back. Note that kubectl sends no token over plain HTTP: to see an agent's limits
+    with it, give the server a token or a certificate.
     """
     import yaml
 

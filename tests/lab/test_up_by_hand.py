@@ -1,0 +1,141 @@
+"""The whole in real time: ``quorate up``, kubectl, a volume made by hand, and faults from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from quorate.api.meta import VolumeName
+from quorate.engine.clock import SystemClock
+from quorate.engine.kubernetes import KubernetesStore, load_connection
+from quorate.server.kubernetes import AgentTokens
+from tests.cli.test_fault import quorate
+from tests.cli.test_up import PATIENCE, running
+from tests.lab.handmade import TB, D, HandMadeVolume
+from tests.support.apiserver import MissingBinaries, binaries
+from tests.support.optional import loud_skip
+
+CLOCK = SystemClock()
+QUICK = '{"spec": {"agent": {"leaseDuration": "3s", "renewInterval": "1s"}}}'
+
+
+@pytest.fixture(scope="module")
+def kubectl() -> Path:
+    try:
+        return binaries() / "kubectl"
+    except MissingBinaries as missing:
+        loud_skip(f"kubectl: {missing}")
+
+
+class Kubectl:
+    """kubectl with one kubeconfig."""
+
+    def __init__(self, program: Path, kubeconfig: Path) -> None:
+        self._command = [str(program), "--kubeconfig", str(kubeconfig)]
+
+    def __call__(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self._command, *words], capture_output=True, text=True, timeout=PATIENCE * 2, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def items(self, *words: str) -> list[Any]:
+        found: list[Any] = json.loads(self("get", *words, "-o", "json"))["items"]
+        return found
+
+    def wait_for_groups(self, count: int) -> None:
+        """Until all volume groups are Ready; they are made before the server says that it is."""
+        assert len(self.items("lvg")) == count
+        self("wait", "lvg", "--all", "--for=jsonpath={.status.phase}=Ready", f"--timeout={PATIENCE}s")
+
+
+async def with_volume(kubeconfig: Path, life: Any) -> None:
+    """Play the volume controllers for a volume over three nodes, through the server's API."""
+    connection = load_connection(environ={}, clock=CLOCK, kubeconfig=kubeconfig)
+    store = KubernetesStore(connection, clock=CLOCK, random=Random(1))
+    try:
+        members = [("node-1", D), ("node-2", D), ("node-3", TB)]
+        await life(HandMadeVolume(store, CLOCK, VolumeName("pvc-1"), members))
+    finally:
+        await store.close()
+
+
+def test_a_newcomers_first_hour(tmp_path: Path, kubectl: Path) -> None:
+    where = ("--data", str(tmp_path))
+
+    async def formed(volume: HandMadeVolume) -> None:
+        await volume.form()
+        await volume.promote(0)
+
+    async def recovered(volume: HandMadeVolume) -> None:
+        await volume.until_healthy()
+
+    async def deleted(volume: HandMadeVolume) -> None:
+        await volume.until_healthy()
+        await volume.promote(0, primary=False)
+        await volume.delete()
+
+    with running(tmp_path, "--nodes", "3", "--zones", "3", "--drives", "2"):
+        run = Kubectl(kubectl, tmp_path / "kubeconfig")
+        run.wait_for_groups(6)
+        shown = run("get", "nodes,lvg,drives")
+        assert shown.count("node/node-") == 3
+        assert shown.count("drive.csi-baremetal.dell.com/") == 6
+        run("patch", "clusterconfig", "cluster", "--type=merge", "-p", QUICK)
+        asyncio.run(with_volume(tmp_path / "kubeconfig", formed))
+        roles = {item["metadata"]["name"]: item["status"]["drbd"]["status"]["role"] for item in run.items("rvr")}
+        assert roles == {"pvc-1-0": "Primary", "pvc-1-1": "Secondary", "pvc-1-2": "Secondary"}
+        assert quorate("fault", *where, "node-down", "node-2")[0] == 0
+        run("wait", "node/node-2", "--for=condition=Ready=Unknown", f"--timeout={PATIENCE}s")
+        assert "pvc-1 Primary/UpToDate" in quorate("lab", "status", *where)[1]
+        assert quorate("fault", *where, "node-up", "node-2")[0] == 0
+        run("wait", "node/node-2", "--for=condition=Ready", f"--timeout={PATIENCE}s")
+        asyncio.run(with_volume(tmp_path / "kubeconfig", recovered))
+    # Tomorrow the nodes, their drives and the volume are as they were.
+    with running(tmp_path, "--nodes", "3", "--zones", "3", "--drives", "2"):
+        asyncio.run(with_volume(tmp_path / "kubeconfig", deleted))
+        truth = json.loads(quorate("lab", "status", *where, "-o", "json")[1])
+        assert [(node["boots"], node["replicas"]) for node in truth["nodes"]] == [(2, []), (3, []), (2, [])]
+
+
+@contextmanager
+def attached(kubeconfig: Path, *arguments: str) -> Iterator[None]:
+    """``quorate lab nodes``, until the end of the block."""
+    command = [sys.executable, "-m", "quorate", "lab", "nodes", "--kubeconfig", str(kubeconfig), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert "are attached to" in process.stdout.readline()
+            yield
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+
+
+def test_simulated_nodes_of_another_process_use_their_own_tokens(tmp_path: Path, kubectl: Path) -> None:
+    # Guarded, and so over TLS: kubectl sends no token over plain HTTP.
+    (tmp_path / "admin").write_text("0123456789abcdef")
+    with running(tmp_path, "--token-file", str(tmp_path / "admin")):
+        tokens = AgentTokens(tmp_path / "agents")
+        for node in ("far-1", "far-2"):
+            tokens.token(node)
+        run = Kubectl(kubectl, tmp_path / "kubeconfig")
+        arguments = ("--nodes", "2", "--drives", "1", "--prefix", "far", "--credentials", str(tmp_path / "agents"))
+        with attached(tmp_path / "kubeconfig", *arguments):
+            run.wait_for_groups(2)
+            drives = {item["spec"]["NodeId"]: item["metadata"]["name"] for item in run.items("drives")}
+        (tmp_path / "as-agent").write_text(quorate("kubeconfig", "--data", str(tmp_path), "--agent", "far-1")[1])
+        agent = Kubectl(kubectl, tmp_path / "as-agent")
+        agent("annotate", "drive", drives["far-1"], "mine=yes")
+        with pytest.raises(AssertionError, match="the agent of node far-1 may write only objects with its label"):
+            agent("annotate", "drive", drives["far-2"], "mine=yes")
