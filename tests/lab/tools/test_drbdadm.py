@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,9 +74,9 @@ def bring_up(nodes: list[Node], text: str) -> None:
     nodes[0].world.advance(nodes[0].world.now + 2)
 
 
-def status(node: Node) -> dict[str, object]:
+def status(node: Node) -> dict[str, Any]:
     (found,) = json.loads(node.run("drbdsetup status r --json").stdout)
-    result: dict[str, object] = found
+    result: dict[str, Any] = found
     return result
 
 
@@ -116,7 +117,7 @@ def test_three_members_form_and_serve(nodes: list[Node]) -> None:
     nodes[0].run("dd if=/dev/urandom of=/dev/drbd1000 bs=1M count=4")
     found = status(nodes[0])
     assert found["role"] == "Primary"
-    assert [peer["connection-state"] for peer in found["connections"]] == ["Connected", "Connected"]  # type: ignore[index]
+    assert [peer["connection-state"] for peer in found["connections"]] == ["Connected", "Connected"]
     assert nodes[0].run("drbdadm role r").stdout == "Primary\n"
     assert nodes[1].run("drbdadm dstate r").stdout == "UpToDate/UpToDate/UpToDate\n"
     assert nodes[1].run("drbdadm cstate r:n1").stdout == "Connected\n"
@@ -149,22 +150,22 @@ def test_adjust_drops_a_peer_that_is_gone_from_the_file_and_connects_one_that_is
     write(nodes[:2], resource(1, 2))
     nodes[2].run("drbdadm down r")
     nodes[0].run("drbdadm adjust r")
-    assert [peer["name"] for peer in status(nodes[0])["connections"]] == ["n2"]  # type: ignore[attr-defined]
+    assert [peer["name"] for peer in status(nodes[0])["connections"]] == ["n2"]
     write(nodes[:1], resource(1, 2, 3))
     nodes[0].run("drbdadm adjust r")
-    assert [peer["name"] for peer in status(nodes[0])["connections"]] == ["n2", "n3"]  # type: ignore[attr-defined]
+    assert [peer["name"] for peer in status(nodes[0])["connections"]] == ["n2", "n3"]
 
 
 def test_adjust_attaches_what_was_detached_and_connects_what_stands_alone(nodes: list[Node]) -> None:
     bring_up(nodes, resource(1, 2, 3))
     nodes[2].run("drbdadm detach r; drbdadm disconnect --force r")
     found = status(nodes[2])
-    assert [device["disk-state"] for device in found["devices"]] == ["Diskless"]  # type: ignore[attr-defined]
+    assert [device["disk-state"] for device in found["devices"]] == ["Diskless"]
     nodes[2].run("drbdadm adjust r")
     nodes[2].world.advance(nodes[2].world.now + 10)
     found = status(nodes[2])
-    assert [device["disk-state"] for device in found["devices"]] == ["UpToDate"]  # type: ignore[attr-defined]
-    assert {peer["connection-state"] for peer in found["connections"]} == {"Connected"}  # type: ignore[attr-defined]
+    assert [device["disk-state"] for device in found["devices"]] == ["UpToDate"]
+    assert {peer["connection-state"] for peer in found["connections"]} == {"Connected"}
 
 
 def test_a_failing_new_peer_is_named_with_its_secret_and_the_next_is_skipped(nodes: list[Node]) -> None:
@@ -219,7 +220,7 @@ def test_a_device_that_grew_is_found_by_its_last_known_size_only(nodes: list[Nod
     node.host.files["/var/lib/drbd/drbd-minor-1000.lkbd"] = kept
     assert node.run("drbdadm up r").output.startswith("Moving the internal meta data to its proper location\n")
     node.world.advance(node.world.now + 10)
-    assert [device["disk-state"] for device in status(node)["devices"]] == ["UpToDate"]  # type: ignore[attr-defined]
+    assert [device["disk-state"] for device in status(node)["devices"]] == ["UpToDate"]
 
 
 def test_events2_streams_changes_until_it_is_killed(nodes: list[Node]) -> None:

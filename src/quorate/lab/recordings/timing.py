@@ -58,7 +58,8 @@ class Timing:
         now, until = self._slots[index].end, self._next_network(index)
         cut = {frozenset(pair) for pair in step.cut}
         for pair in sorted(self._cut_before(index) - cut, key=sorted):
-            self._tell_reconnect(world, *sorted(pair), now, until, began)
+            first, second = sorted(pair)
+            self._tell_reconnect(world, first, second, now, until, began)
         if not self._milliseconds_decide(index):
             return
         self._tell_losses(world, cut, now, until, began)
