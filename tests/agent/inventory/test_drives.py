@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from quorate.agent import inventory
+from quorate.agent.inventory.discovery import Place, discover
+from quorate.agent.inventory.drives import DrivesView, decide
+from quorate.agent.inventory.lsblk import BlockDevice
 from quorate.agent.inventory.sysfs import place_of
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
 from quorate.agent.node import Node
 from quorate.api import all_kinds, labels
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import DriveHealth, Presence
-from quorate.api.meta import NodeName
+from quorate.api.baremetal.drive import DriveHealth, DriveStatus, Presence, SmartReport
+from quorate.api.meta import NodeName, ObjectMeta
+from quorate.engine import PatchStatus, Plan
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation, run
 
 HERE = NodeName("n1")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FakeMachine:
@@ -147,6 +153,38 @@ def test_a_listing_that_fails_takes_no_drive_away() -> None:
         assert await by_serial(store) == before
 
     run(main, seed=1)
+
+
+def _view(temperature: int, health: DriveHealth = DriveHealth.GOOD) -> DrivesView:
+    found = discover(HERE, BlockDevice("sda", "/dev/sda", serial="A"), Place())
+    smart = SmartReport(health=DriveHealth.GOOD, temperature_celsius=30)
+    drive = Drive(
+        metadata=ObjectMeta(name=found.name, uid="u"),
+        spec=found.spec,
+        status=DriveStatus(presence=Presence.ONLINE, smart=smart),
+    )
+    return DrivesView(
+        HERE, (drive,), (found,), {found.name: SmartReport(health=health, temperature_celsius=temperature)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("view", "written"),
+    [
+        (_view(30), None),
+        (_view(55), None),
+        (_view(55, DriveHealth.BAD), 55),  # with something else it is worth a write
+    ],
+)
+def test_a_temperature_alone_is_not_written(view: DrivesView, written: int | None) -> None:
+    steps = Plan(writes=decide(view, NOW)).steps
+    found = [step.patch["smart"]["temperatureCelsius"] for step in steps if isinstance(step, PatchStatus)]
+    assert found == ([] if written is None else [written])
+
+
+def test_nothing_is_written_of_drives_that_nobody_could_look_at() -> None:
+    view = _view(30)
+    assert decide(DrivesView(HERE, view.objects, None, {}), NOW) == ()
 
 
 def test_a_first_listing_that_fails_is_tried_again_but_not_all_the_time() -> None:

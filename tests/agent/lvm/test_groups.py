@@ -13,6 +13,7 @@ from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
 from quorate.agent.memory import Outcome
 from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import DeviceSelector, VolumeGroupPhase
@@ -104,11 +105,33 @@ def test_a_new_drive_of_the_selection_joins_the_group() -> None:
     assert decision.status.phase is VolumeGroupPhase.READY
 
 
-def test_a_group_that_was_there_is_never_made_anew() -> None:
+def _with_status(found: Drive, status: OperationalStatus) -> Drive:
+    return replace(found, status=replace(found.status, operational_status=status))
+
+
+@pytest.mark.parametrize(
+    ("drives", "done"),
+    [
+        ((drive(),), []),
+        ((drive(online=False), drive("/dev/sdc", name="new")), []),
+        ((_with_status(drive(online=False), OperationalStatus.REMOVING), drive("/dev/sdc", name="new")), []),
+        ((_with_status(drive(online=False), OperationalStatus.REMOVED), drive("/dev/sdc", name="new")), ["/dev/sdc"]),
+        ((drive("/dev/sdc", name="new"),), ["/dev/sdc"]),
+    ],
+)
+def test_a_group_that_was_there_is_made_anew_only_when_its_drive_was_taken_out_for_good(
+    drives: tuple[Drive, ...], done: list[str]
+) -> None:
     group = lvg(selector=SLOT_1)
     known = replace(group, status=judged(group).status)
-    decision = judged(known, SeenGroups())
-    assert argvs(decision) == []
+    decision = judged(known, SeenGroups(), drives=drives)
+    assert argvs(decision) == [f"vgcreate vg0 {path}" for path in done]
+
+
+def test_what_was_known_of_a_group_that_is_gone_stays_known() -> None:
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    decision = judged(known, SeenGroups(), drives=(drive(online=False),))
     assert decision.status.phase is VolumeGroupPhase.NOT_READY
     assert decision.status.vg_uuid == "uuid-vg0"
     assert decision.status.devices == known.status.devices

@@ -7,7 +7,8 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 |------------------------------------------------|----------------------------------------|--------------------------|
 | no such group, no selector                     | NotReady                               |                          |
 | no such group, clean drives selected           | Pending                                | ``vgcreate``             |
-| no such group, but it was there                | NotReady, with what was known of it    | never made anew          |
+| no such group, but it was there                | NotReady, with what was known of it    |                          |
+| the same, and its drives are REMOVED           | Pending                                | ``vgcreate``             |
 | two of that name                               | NotReady: LVM cannot tell them apart   |                          |
 | devices of it missing                          | NotReady, missing ones still listed    |                          |
 | more clean drives selected than it has         | as it is                               | ``vgextend``             |
@@ -27,6 +28,7 @@ from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
@@ -67,12 +69,24 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
         steps = (commands.extend_group(name, _paths(takeable)),) if takeable and not group.missing else ()
         made = (pools.missing(pool, group, view.volumes) for pool in view.lvg.spec.thin_pools)
         return _tried(view, _report(view, group, refused), (*steps, *(run for run in made if run is not None)), now)
-    there_once = bool(view.lvg.status.vg_uuid)
-    why = [f"The node has no volume group {name}" + (", which it had." if there_once else "."), *refused]
-    if there_once or not takeable:
+    may_return = _may_return(view)
+    why = [f"The node has no volume group {name}" + (", which it had." if may_return else "."), *refused]
+    if may_return or not takeable:
         return GroupDecision(_not_ready(view, why))
     status = replace(_not_ready(view, why), phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
     return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
+
+
+def _may_return(view: GroupView) -> bool:
+    """Whether the group was there and may come back with its drives: while any of them has not been taken out for good.
+
+    A device of which nobody knows the drive may come back at any time.
+    """
+    removed = {drive.name for drive in view.drives if drive.status.operational_status is OperationalStatus.REMOVED}
+    known = {drive.name for drive in view.drives}
+    return bool(view.lvg.status.vg_uuid) and any(
+        not device.drive_uuid or device.drive_uuid in known - removed for device in view.lvg.status.devices
+    )
 
 
 def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
