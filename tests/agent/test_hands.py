@@ -79,6 +79,25 @@ async def test_one_name_has_one_piece_of_work_and_who_asked_for_more_is_told_of_
 
 
 @simulated
+async def test_work_holds_the_names_beside_its_own_and_waits_for_them(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.slow["a"] = machine.slow["b"] = 2.0
+    attaching, growing = Told(), Told()
+    assert node.hands.start("disk", (step("a"),), growing)
+    assert not node.hands.start("resource", (step("b"),), attaching, beside=("disk",))
+    assert not node.hands.busy("resource")
+    await sim.clock.sleep(3)
+    assert attaching.times == 1
+    assert node.hands.start("resource", (step("b"),), attaching, beside=("disk",))
+    assert not node.hands.start("disk", (step("a"),), growing)
+    await sim.clock.sleep(3)
+    assert machine.ran == ["a", "b"]
+    assert (attaching.times, growing.times) == (2, 2)
+    assert not node.hands.busy("disk")
+    assert not node.hands.busy("resource")
+
+
+@simulated
 async def test_other_names_go_on_meanwhile_within_the_slots(sim: Simulation) -> None:
     node, machine = scripted_node(sim.clock, slots=3)
     machine.slow["a"] = 1.0

@@ -55,20 +55,22 @@ class Hands:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    def start(self, work: str, steps: Sequence[Step], done: Callable[[], None]) -> bool:
+    def start(self, work: str, steps: Sequence[Step], done: Callable[[], None], *, beside: Sequence[str] = ()) -> bool:
         """Begin to carry out steps under this name; returns whether they were begun.
 
-        They are not while other work of that name is under way, or a command of it hangs. ``done`` is called in either
+        They are not while other work of that name, or of one in ``beside``, is under way, or a command of it hangs;
+        and while they are, nothing else begins under any of these names. ``done`` is called in either
         case, however often an equal one is handed over, when what is under way has ended, and before when it hangs.
         """
-        waiting = self._under_way.get(work)
-        if waiting is not None:
-            waiting[done] = None
-            return False
+        names = (work, *beside)
+        for name in names:
+            if name in self._under_way:
+                self._under_way[name][done] = None
+                return False
         if self._closing:
             return False
-        self._under_way[work] = {done: None}
-        task = asyncio.create_task(self._carry_out(work, tuple(steps)), name=f"work on {work}")
+        self._under_way.update({name: {done: None} for name in names})
+        task = asyncio.create_task(self._carry_out(names, tuple(steps)), name=f"work on {work}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
@@ -96,24 +98,26 @@ class Hands:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _carry_out(self, work: str, steps: tuple[Step, ...]) -> None:
+    async def _carry_out(self, names: tuple[str, ...], steps: tuple[Step, ...]) -> None:
+        work = names[0]
         # Several steps of one purpose are one attempt.
         before = {step.purpose: self._memory.last(work, step.purpose) for step in steps}
         try:
             for step in steps:
-                if self._closing or not await self._succeeds(work, step, before[step.purpose]):
+                if self._closing or not await self._succeeds(names, step, before[step.purpose]):
                     break
         finally:
             self._hung.pop(work, None)
-            for done in self._under_way.pop(work):
+            for done in {done: None for name in names for done in self._under_way.pop(name)}:
                 done()
 
-    async def _succeeds(self, work: str, step: Step, last: Outcome | None) -> bool:
+    async def _succeeds(self, names: tuple[str, ...], step: Step, last: Outcome | None) -> bool:
+        work = names[0]
         try:
             completed = await self._perform(step)
         except CommandHung as error:
             self._remember(work, step, last, None, str(error), hung=True)
-            await self._outlast(work, step, error)
+            await self._outlast(names, step, error)
             return False
         except (QuorateError, OSError) as error:
             self._remember(work, step, last, None, str(error) or type(error).__name__)
@@ -163,11 +167,11 @@ class Hands:
         sighting.mark()
         return sighting.marks
 
-    async def _outlast(self, work: str, step: Step, error: CommandHung) -> None:
+    async def _outlast(self, names: tuple[str, ...], step: Step, error: CommandHung) -> None:
         """Hold the name of the work until the hung command has ended; who waits for it is told that it hangs."""
-        log.warning("a command hangs", work=work, command=words(step), error=str(error))
-        self._hung[work] = words(step)
-        for done in tuple(self._under_way[work]):
+        log.warning("a command hangs", work=names[0], command=words(step), error=str(error))
+        self._hung[names[0]] = words(step)
+        for done in {done: None for name in names for done in self._under_way[name]}:
             done()
         while error.still_there() and not self._closing:
             await self._clock.sleep(HUNG_POLL)

@@ -75,6 +75,11 @@ def resource_work(resource: str) -> str:
     return f"drbd/{resource}"
 
 
+def volume_work(logical_volume: str) -> str:
+    """The name under which LVM's part changes a logical volume. Who attaches or uses it anew holds that name too."""
+    return f"lvm/{logical_volume}"
+
+
 #: The names of looks at everything at once; whoever needs one joins it.
 KERNEL_LOOK = "look/kernel"
 LVM_LOOK = "look/lvm"

@@ -54,6 +54,11 @@ def test_new_space_that_is_known_to_be_zero_is_assumed_clean_also_while_attached
     assert commands(decided(grown(kernel(links=(link(1, role="Primary"), link(2)))))) == ASSUME_CLEAN
 
 
+def test_it_is_enough_that_what_the_disk_grows_by_is_zero() -> None:
+    disk = logical_volume(GROWN, known_zero=False, grown_zero=True, actual_size=Quantity.of_bytes(GROWN))
+    assert commands(decided(grown(logical_volume=disk))) == ASSUME_CLEAN
+
+
 def test_other_space_is_copied_and_only_while_nobody_is_primary() -> None:
     assert commands(decided(grown(zero=False))) == PLAIN
     attached = decided(grown(kernel(links=(link(1, role="Primary"), link(2))), zero=False))
@@ -129,6 +134,27 @@ def test_the_new_size_ends_it_and_the_former_size_is_cleared() -> None:
 
 def test_the_former_size_stays_until_drbd_uses_more_than_it_had_room_for() -> None:
     assert decided(grown(volume=volume())).status.drbd.actual.backing_size == Quantity.of_bytes(LV_SIZE)
+
+
+def test_what_uses_the_disk_anew_or_changes_it_has_it_for_itself() -> None:
+    """Metadata moved to the end of a disk that is being zeroed would be lost."""
+    never = actual(disk="", metadata_created="", initial_sync_completed=False)
+    for using in (
+        grown(),
+        view(replica(status=None), None),
+        view(shown=kernel("Diskless")),
+        view(replica(actual=never, status=None), None, volume=volume(tags=())),
+    ):
+        assert decided(using).disk
+        assert commands(decided(using))
+    for leaving in (
+        view(replica(config=config(primary=True))),
+        view(unadjusted=True),
+        view(shown=kernel(links=(link(1), link(2, "StandAlone")))),
+        view(replica(config=config(**DISKLESS), actual=actual(disk="")), None),
+    ):
+        assert not decided(leaving).disk
+        assert commands(decided(leaving))
 
 
 def test_a_member_without_a_disk_does_not_resize() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from quorate.drbd.metadata import usable_size
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.kernel import BlockDevice
+from quorate.lab.node import SimulatedNode
 from quorate.lab.tools import dd
 from tests.agent.replica.builders import MIB
 from tests.agent.replica.test_life import Commands, expect_quiet, spied, stored, with_volume, write
@@ -143,6 +145,47 @@ def test_a_power_loss_after_the_disks_grew_loses_nothing(
             await with_volume(sim, story, members=members)
 
     run(main, seed=2)
+
+
+@pytest.mark.usefixtures("plain_writers_get_in")
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_ends_while_the_disks_grow_nothing_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: Simulation) -> None:
+        with spied(monkeypatch) as commands:
+
+            async def story(lab: Laboratory, volume: HandMadeVolume) -> None:
+                random = Random(seed)
+                await volume.form()
+                await volume.promote(0)
+                await write(lab, "node-1", "a")
+                await volume.promote(0, primary=False)
+                await grow_disks(volume)
+                for _ in range(random.randrange(2, 10)):
+                    for node in random.sample(list(lab.cluster.nodes.values()), k=random.randint(1, 3)):
+                        end(node, random)
+                    await lab.sleep(random.choice((0.001, 0.005, 0.02, 0.1, 1.0, 5.0)))
+                await volume.until_healthy()
+                await until_disks_have_grown(volume)
+                await take_into_use(volume)
+                await volume.until_healthy()
+                assert stored(lab, volume) == ["a"] * len(volume.diskful)
+                await expect_quiet(lab, commands)
+
+            await with_volume(sim, story, members=2 + seed % 2)
+
+    run(main, seed=seed)
+
+
+def end(node: SimulatedNode, random: Random) -> None:
+    """Its agent is killed, or its power goes for a moment, and with it perhaps what DRBD knew of its disk."""
+    if random.random() < 0.3:
+        node.kill_agent()
+        return
+    node.power_off()
+    if random.random() < 0.7:
+        for path in [path for path in node.host.paths() if path.startswith("/var/lib/drbd/")]:
+            del node.host.files[path]
+    node.power_on()
 
 
 def test_a_second_primary_cuts_itself_off_even_when_it_cannot_reach_the_api(monkeypatch: pytest.MonkeyPatch) -> None:

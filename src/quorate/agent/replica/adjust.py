@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import difference, has_disk, stand_alone
-from quorate.agent.replica.metadata import size_mark
+from quorate.agent.replica.kernel import difference, has_disk, is_diskful, stand_alone
+from quorate.agent.replica.metadata import is_attached, on_disk, size_mark
 from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 
@@ -28,6 +28,8 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
     steps = commands.up_and_adjust(view, about) if view.status is None else commands.adjust(view, about)
     verdict = attempt(view, now, commands.ADJUST, about, steps)
+    if is_diskful(view.config) and not is_attached(view):
+        verdict = on_disk(verdict)
     if why or verdict.steps:
         return verdict
     # A link that does not want to come up is no reason to hold up the rest: the kernel judges by the others.

@@ -11,7 +11,7 @@ from typing import Any
 from quorate.agent import looks
 from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
-from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, resource_work
+from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.algorithm import parse_crypto
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.guard import CUT, Guarded, guard, guard_work
@@ -223,6 +223,7 @@ class Replicas:
             logical_volume=reader.get(LVMLogicalVolume, owner) if owner else None,
             metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
             volumes_current=volumes.current,
+            volumes_marks=volumes.marks,
             volume=(volumes.value or {}).get((config.disk or "").removeprefix("/dev/")),
             outcomes=self._outcomes(work, resource),
             busy=node.hands.busy(work),
@@ -237,8 +238,19 @@ class Replicas:
             yield partial(node.memory.progress_reported.__setitem__, view.resource, now)
         if decision.drop:
             yield partial(node.memory.forget, work, *decision.drop)
-        if decision.steps:
+        if decision.steps and decision.disk:
+            yield partial(self._start_on_disk, view, decision)
+        elif decision.steps:
             yield node.work(decision.work or work, decision.steps, node.volumes, Key("", view.resource))
+
+    def _start_on_disk(self, view: View, decision: Decision) -> None:
+        """Start what needs the disk for itself, unless LVM's part has done something since it was decided."""
+        wake = Wake(self._node.volumes, Key("", view.resource))
+        if self._node.memory.logical_volumes.marks != view.volumes_marks:
+            wake()
+            return
+        owner = volume_work(view.replica.status.lvm_logical_volume_name)
+        self._node.hands.start(resource_work(view.resource), decision.steps, wake, beside=(owner,))
 
     def _text(self, resource: str, config: DrbdConfig) -> tuple[Text | None, str, str]:
         known = self._texts.get(resource)

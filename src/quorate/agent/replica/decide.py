@@ -36,6 +36,8 @@ class Decision:
     steps: tuple[Step, ...] = ()
     #: The name under which the steps are done; "" as everything that touches the resource.
     work: str = ""
+    #: The steps need the disk for themselves (see Verdict).
+    disk: bool = False
     #: Outcomes that mean nothing any more.
     drop: tuple[str, ...] = ()
     again: float | None = None
@@ -168,6 +170,7 @@ class _Walk:
             status=replace(before, drbd=drbd, datamesh_revision=revision, actual_type=kind),
             steps=self._end.steps,
             work=self._end.work,
+            disk=self._end.disk,
             drop=self._drop,
             again=self._again,
             progress=progress,

@@ -56,13 +56,21 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
     needed = lower_size(Bytes(int(config.size)), view.max_peers)
     if view.volume is None or view.volume.size < needed or may_be_overwritten(view):
         return FINE  # the disk has not grown yet
-    known_zero = view.logical_volume is not None and view.logical_volume.status.known_zero
+    known_zero = _is_new_space_zero(view)
     if not known_zero and config.peers and anyone_primary(status):
         return Verdict(errors={"last_resize_error": _MUST_BE_COPIED})
     about = str(int(config.size))
     step = commands.resize(view, about, assume_clean=known_zero)
     verdict = attempt(view, now, commands.RESIZE, about, (step,))
-    return Verdict(steps=verdict.steps, again=verdict.again, errors=_result(view, about, shown.size))
+    return Verdict(steps=verdict.steps, again=verdict.again, errors=_result(view, about, shown.size), disk=True)
+
+
+def _is_new_space_zero(view: View) -> bool:
+    """Of this member's disk. Whether the others' is too, who asks for the size must know: config has no word of it."""
+    if view.logical_volume is None:
+        return False
+    status = view.logical_volume.status
+    return status.known_zero or status.grown_zero
 
 
 def _result(view: View, about: str, size: int) -> Mapping[str, CommandError | None]:

@@ -13,6 +13,7 @@ used more than that. Otherwise the disk stays as it is and a person decides (gro
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from datetime import datetime
 
 from quorate.agent.memory import LogicalVolumeSeen, Outcome
@@ -34,7 +35,7 @@ METADATA_MISSING = "MetadataMissing"
 
 def prepare_metadata(view: View, now: datetime, settled: bool) -> Verdict:
     """What must be so before a disk is attached."""
-    if not is_diskful(view.config) or _is_attached(view):
+    if not is_diskful(view.config) or is_attached(view):
         return Verdict(errors={"last_metadata_error": None})
     if not settled:
         return Verdict(unsettled=True)
@@ -67,7 +68,7 @@ def _create(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
         return Verdict(unsettled=True)  # not ours to write on yet
     about = f"create {found.name}"
     steps = (commands.create_metadata(view, about), commands.tag(view, _name(volume), about))
-    return attempt(view, now, commands.METADATA, about, steps)
+    return on_disk(attempt(view, now, commands.METADATA, about, steps))
 
 
 def _recover(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
@@ -90,11 +91,11 @@ def _recover(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
         return Verdict(steps=(commands.probe(view, about),), unsettled=True, errors={"last_metadata_error": missing})
     if probe.exit_code is None or metadata_state(probe.exit_code, probe.output) is not MetadataState.NONE:
         return Verdict(errors={"last_metadata_error": missing})
-    # Attached again in the same piece of work, so that nobody grows the disk in between.
+    # Attached again in the same piece of work: nobody may grow the disk in between.
     size = int(former)
     attach = commands.adjust if view.status is not None else commands.up_and_adjust
     steps = (commands.shrink(_name(volume), size, about), *attach(view, f"shrunk to {size}"))
-    return attempt(view, now, commands.SHRINK, about, steps)
+    return on_disk(attempt(view, now, commands.SHRINK, about, steps))
 
 
 def may_be_overwritten(view: View) -> bool:
@@ -106,7 +107,7 @@ def may_be_overwritten(view: View) -> bool:
     return known is None or volume.size > int(known)
 
 
-def _is_attached(view: View) -> bool:
+def is_attached(view: View) -> bool:
     """Whether the kernel has this disk; one that it had before the replica moved to another does not count."""
     return has_disk(view.status) and view.actual.disk in ("", view.config.disk)
 
@@ -119,6 +120,11 @@ def _used_more_than(view: View, former: int) -> bool:
     """Whether DRBD was ever reported larger than it could be on the former size: then data is beyond it."""
     shown = device(view.replica.status.drbd.status)
     return shown is not None and shown.size * 1024 > usable_size(Bytes(former), view.max_peers)
+
+
+def on_disk(verdict: Verdict) -> Verdict:
+    """The same, with the disk for itself."""
+    return changed(verdict, disk=True)
 
 
 def size_mark(view: View) -> str:

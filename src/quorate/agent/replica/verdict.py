@@ -27,6 +27,9 @@ class Verdict:
     steps: tuple[Step, ...] = ()
     #: The name under which the steps are done; "" as everything that touches the resource.
     work: str = ""
+    #: The steps take the disk into use, or change its size. Nobody may grow or zero it meanwhile, and what was seen of
+    #: the logical volumes must still hold when they begin: metadata moved to where zeros are being written is lost.
+    disk: bool = False
     #: Nothing else is to be decided in this pass.
     stop: bool = False
     #: What the file says is not yet, or cannot be, what the kernel has: only what helps in that case may follow.

@@ -71,6 +71,8 @@ class View:
     #: Whether the logical volume that ``actual.metadataCreated`` names still has an object.
     metadata_owner_exists: bool = False
     volumes_current: bool = False
+    #: How often what is known of the logical volumes was marked: says whether it still holds later.
+    volumes_marks: int = 0
     #: The logical volume of ``config.disk``; None: there is none.
     volume: LogicalVolumeSeen | None = None
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
