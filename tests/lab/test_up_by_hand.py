@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from tests.support.apiserver import MissingBinaries, binaries
 from tests.support.optional import loud_skip
 
 CLOCK = SystemClock()
+GUIDE = Path(__file__).parents[2] / "docs" / "lab.md"
 QUICK = '{"spec": {"agent": {"leaseDuration": "3s", "renewInterval": "1s"}}}'
 
 
@@ -106,6 +109,25 @@ def test_a_newcomers_first_hour(tmp_path: Path, kubectl: Path) -> None:
         asyncio.run(with_volume(tmp_path / "kubeconfig", deleted))
         truth = json.loads(quorate("lab", "status", *where, "-o", "json")[1])
         assert [(node["boots"], node["replicas"]) for node in truth["nodes"]] == [(2, []), (3, []), (2, [])]
+
+
+def test_the_guide_does_what_it_says(tmp_path: Path, kubectl: Path) -> None:
+    (script,) = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    with running(tmp_path, "--nodes", "1", "--drives", "1"):
+        run = Kubectl(kubectl, tmp_path / "kubeconfig")
+        run.wait_for_groups(1)
+        environment = {"PATH": f"{kubectl.parent}:{os.environ['PATH']}", "KUBECONFIG": str(tmp_path / "kubeconfig")}
+        done = subprocess.run(
+            ["bash", "-eu", "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * 4,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert quorate("fault", "--data", str(tmp_path), "reboot", "node-1")[0] == 0
+        run("wait", "rvr/try-0", "--for=jsonpath={.status.drbd.status.role}=Primary", f"--timeout={PATIENCE}s")
 
 
 @contextmanager
