@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from quorate.lab.drives import Drive, Medium
-from quorate.lab.kernel import BlockDevice, metadata
+from quorate.lab.kernel import metadata
 from quorate.lab.lvm import LogicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.groups import mapper_path
 from quorate.lab.tools.arguments import UsageError, read
@@ -62,7 +62,7 @@ def lsblk(process: Process, argv: list[str]) -> int:
         for row in rows
     ]
     if arguments.has("json"):
-        process.out(json.dumps({"blockdevices": shown}, indent=3) + "\n")
+        process.out(json.dumps({"blockdevices": shown}) + "\n")
     else:
         for row in _every(shown):
             process.out(" ".join(str(value) for name, value in row.items() if name != "children") + "\n")
@@ -89,8 +89,9 @@ def _shown(row: _Row, columns: list[str] | None, *, sizes_in_bytes: bool, childr
 
 
 def _rows(process: Process) -> Iterator[_Row]:
+    used = _drbd_minors(process)
     for number, (name, drive) in enumerate(process.host.bays.items()):
-        children = list(_partitions(name, drive)) if drive.system else list(_volumes(process, drive, name))
+        children = list(_partitions(name, drive)) if drive.system else list(_volumes(process, drive, name, used))
         yield {**_drive_row(process, number, name, drive), **({"children": children} if children else {})}
 
 
@@ -122,7 +123,7 @@ def _partitions(name: str, drive: Drive) -> Iterator[_Row]:
     yield _row(part, "part", drive.size - (2 << 20), "ext4", {"pkname": name, "mountpoint": "/", "mountpoints": ["/"]})
 
 
-def _volumes(process: Process, drive: Drive, parent: str) -> Iterator[_Row]:
+def _volumes(process: Process, drive: Drive, parent: str, used: dict[int, int]) -> Iterator[_Row]:
     member = process.host.lvm.member(drive)
     group = process.host.lvm.group_of(member) if member else None
     if member is None or group is None:
@@ -130,12 +131,13 @@ def _volumes(process: Process, drive: Drive, parent: str) -> Iterator[_Row]:
     for volume in group.volumes.values():
         base = volume.pool if isinstance(volume, ThinVolume) else volume
         if base is not None and any(run.ground is member.ground for run in base.runs):
-            yield _volume_row(process, group, volume, parent)
+            yield _volume_row(process, group, volume, parent, used)
 
 
-def _volume_row(process: Process, group: VolumeGroup, volume: LogicalVolume, parent: str) -> _Row:
+def _volume_row(process: Process, group: VolumeGroup, volume: LogicalVolume, parent: str, used: dict[int, int]) -> _Row:
     path = mapper_path(group, volume)
-    children = list(_drbd(process, volume.device, path.rpartition("/")[2]))
+    minor = used.get(id(volume.device))
+    children = [] if minor is None else [_drbd_row(process, minor, path.rpartition("/")[2])]
     row = _row(
         path.rpartition("/")[2],
         "lvm",
@@ -146,14 +148,21 @@ def _volume_row(process: Process, group: VolumeGroup, volume: LogicalVolume, par
     return {**row, **({"children": children} if children else {})}
 
 
-def _drbd(process: Process, device: BlockDevice, parent: str) -> Iterator[_Row]:
+def _drbd_minors(process: Process) -> dict[int, int]:
+    """The minor of each device that DRBD has attached."""
+    found: dict[int, int] = {}
     for resource in process.host.kernel.show():
         for volume in resource["_this_host"]["volumes"]:
-            path = volume.get("backing-disk", "none")
-            if path != "none" and process.host.block_device(path) is device:
-                size = process.host.kernel.device_size(volume["device_minor"]) or 0
-                minor = volume["device_minor"]
-                yield _row(f"drbd{minor}", "disk", size, None, {"maj:min": f"147:{minor}", "pkname": parent})
+            path = volume.get("backing-disk")
+            device = process.host.block_device(path) if path else None
+            if device is not None:
+                found[id(device)] = volume["device_minor"]
+    return found
+
+
+def _drbd_row(process: Process, minor: int, parent: str) -> _Row:
+    size = process.host.kernel.device_size(minor) or 0
+    return _row(f"drbd{minor}", "disk", size, None, {"maj:min": f"147:{minor}", "pkname": parent})
 
 
 def _row(name: str, kind: str, size: int, filesystem: str | None, more: _Row) -> _Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from quorate.lab.lvm import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.groups import CHUNK, mapper_path
@@ -39,7 +40,8 @@ _FLAGS = {
 
 #: A field is a text, or a size in bytes.
 _Field = str | int
-_Row = Mapping[str, _Field]
+_Row = Callable[[str], _Field]
+_Columns = Mapping[str, Callable[..., _Field]]
 _DEFAULTS = {
     "vg": "vg_name,pv_count,lv_count,snap_count,vg_attr,vg_size,vg_free",
     "lv": "lv_name,vg_name,lv_attr,lv_size,pool_lv,origin,data_percent,metadata_percent",
@@ -51,45 +53,46 @@ def vgs(process: Process, argv: list[str]) -> int:
     """Volume groups."""
 
     def rows(names: list[str]) -> list[_Row]:
-        return [_group_row(process, group) for group in _groups(process, names)]
+        return [partial(_group_field, process, group) for group in _groups(process, names)]
 
-    return _report(process, argv, "vg", rows)
+    return _report(process, argv, "vg", rows, _GROUP)
 
 
 def lvs(process: Process, argv: list[str]) -> int:
     """Logical volumes."""
 
     def rows(names: list[str]) -> list[_Row]:
-        wanted = []
-        for group in _groups(process, [name.removeprefix("/dev/").partition("/")[0] for name in names]):
-            wanted += [(group, volume) for volume in group.volumes.values()]
-        single = {name for name in names if "/" in name.removeprefix("/dev/")}
-        if single:
-            found = {id(entry[1]) for name in single if (entry := process.host.lvm.find(name))}
-            if len(found) < len(single):
-                missing = next(name for name in sorted(single) if not process.host.lvm.find(name))
-                raise _NotFound(f'Failed to find logical volume "{missing.removeprefix("/dev/")}"')
-            wanted = [entry for entry in wanted if id(entry[1]) in found]
+        chosen: list[tuple[VolumeGroup, LogicalVolume]] = []
+        groups = [name for name in names if "/" not in name.removeprefix("/dev/")]
+        if groups or not names:
+            chosen += [(group, volume) for group in _groups(process, groups) for volume in group.volumes.values()]
+        for name in names:
+            if name not in groups:
+                _groups(process, [name.removeprefix("/dev/").partition("/")[0]])
+                found = process.host.lvm.find(name)
+                if found is None:
+                    raise _NotFound(f'Failed to find logical volume "{name.removeprefix("/dev/")}"')
+                chosen.append(found)
         return [
-            _volume_row(process, group, volume) for group, volume in sorted(wanted, key=lambda entry: entry[1].name)
+            partial(_volume_field, process, group, volume)
+            for group, volume in sorted(chosen, key=lambda entry: (entry[0].name, entry[1].name))
         ]
 
-    return _report(process, argv, "lv", rows)
+    return _report(process, argv, "lv", rows, _VOLUME)
 
 
 def pvs(process: Process, argv: list[str]) -> int:
     """Physical volumes."""
 
     def rows(names: list[str]) -> list[_Row]:
-        members = process.host.lvm.labelled
+        lvm = process.host.lvm
         return [
-            _member_row(process, member)
-            for member in members
-            if (not names or process.host.lvm.path(member) in names)
-            and (process.host.lvm.path(member) or process.host.lvm.group_of(member))
+            partial(_member_field, process, member)
+            for member in lvm.labelled
+            if (not names or lvm.path(member) in names) and (lvm.path(member) or lvm.group_of(member))
         ]
 
-    return _report(process, argv, "pv", rows)
+    return _report(process, argv, "pv", rows, _MEMBER)
 
 
 class _NotFound(Exception):
@@ -104,59 +107,88 @@ def _groups(process: Process, names: list[str]) -> list[VolumeGroup]:
     return [group for name, group in sorted(groups.items()) if not names or name in names]
 
 
-def _group_row(process: Process, group: VolumeGroup) -> _Row:
-    missing = sum(process.host.lvm.path(member) is None for member in group.members)
-    return {
-        "vg_name": group.name,
-        "vg_uuid": group.uuid,
-        "vg_fmt": "lvm2",
-        "vg_attr": "wz-pn-" if missing else "wz--n-",
-        "vg_size": group.extents * EXTENT,
-        "vg_free": group.free_extents * EXTENT,
-        "vg_extent_size": EXTENT,
-        "vg_extent_count": str(group.extents),
-        "vg_free_count": str(group.free_extents),
-        "pv_count": str(len(group.members)),
-        "vg_missing_pv_count": str(missing),
-        "lv_count": str(len(group.volumes)),
-        "snap_count": "0",
-        "vg_tags": ",".join(sorted(group.tags)),
-    }
+def _group_field(process: Process, group: VolumeGroup, column: str) -> _Field:
+    return _GROUP[column](process, group)
 
 
-def _volume_row(process: Process, group: VolumeGroup, volume: LogicalVolume) -> _Row:
-    thin = volume if isinstance(volume, ThinVolume) else None
-    pool = volume if isinstance(volume, ThinPool) else None
-    used = group.pool_allocated(pool) if pool else thin.allocated() if thin else 0
-    percent = f"{100 * used / volume.size:.2f}" if (pool or thin) and volume.size else ""
-    return {
-        "lv_name": volume.name,
-        "vg_name": group.name,
-        "lv_full_name": f"{group.name}/{volume.name}",
-        "lv_uuid": volume.uuid,
-        "lv_size": volume.size,
-        "lv_attr": _attributes(volume, failed=process.host.lvm.failed(volume)),
-        "lv_active": "active",
-        "lv_device_open": "open" if volume.device.holder else "",
-        "lv_path": "" if pool else f"/dev/{group.name}/{volume.name}",
-        "lv_dm_path": mapper_path(group, volume),
-        "lv_tags": ",".join(sorted(volume.tags)),
-        "lv_layout": "thin,pool" if pool else "thin,sparse" if thin else "linear",
-        "lv_health_status": "partial" if process.host.lvm.failed(volume) else "",
-        "segtype": "thin-pool" if pool else "thin" if thin else "linear",
-        "pool_lv": thin.pool.name if thin and thin.pool else "",
-        "thin_count": str(len(group.thin_volumes(pool))) if pool else "",
-        "chunk_size": CHUNK if pool else 0,
-        "lv_metadata_size": EXTENT if pool else "",
-        "data_percent": percent,
-        "metadata_percent": "10.00" if pool else "",
-        "origin": "",
-        "devices": _devices(process, group, volume),
-    }
+def _missing(process: Process, group: VolumeGroup) -> int:
+    return sum(process.host.lvm.path(member) is None for member in group.members)
+
+
+_GROUP: _Columns = {
+    "vg_name": lambda _process, group: group.name,
+    "vg_uuid": lambda _process, group: group.uuid,
+    "vg_fmt": lambda _process, _group: "lvm2",
+    "vg_attr": lambda process, group: "wz-pn-" if _missing(process, group) else "wz--n-",
+    "vg_size": lambda _process, group: group.extents * EXTENT,
+    "vg_free": lambda _process, group: group.free_extents * EXTENT,
+    "vg_extent_size": lambda _process, _group: EXTENT,
+    "vg_extent_count": lambda _process, group: str(group.extents),
+    "vg_free_count": lambda _process, group: str(group.free_extents),
+    "pv_count": lambda _process, group: str(len(group.members)),
+    "vg_missing_pv_count": lambda process, group: str(_missing(process, group)),
+    "lv_count": lambda _process, group: str(len(group.volumes)),
+    "snap_count": lambda _process, _group: "0",
+    "vg_tags": lambda _process, group: ",".join(sorted(group.tags)),
+}
+
+
+def _volume_field(process: Process, group: VolumeGroup, volume: LogicalVolume, column: str) -> _Field:
+    return _VOLUME[column](process, group, volume)
+
+
+_VOLUME: _Columns = {
+    "lv_name": lambda _process, _group, volume: volume.name,
+    "vg_name": lambda _process, group, _volume: group.name,
+    "lv_full_name": lambda _process, group, volume: f"{group.name}/{volume.name}",
+    "lv_uuid": lambda _process, _group, volume: volume.uuid,
+    "lv_size": lambda _process, _group, volume: volume.size,
+    "lv_attr": lambda process, _group, volume: _attributes(volume, failed=process.host.lvm.failed(volume)),
+    "lv_active": lambda _process, _group, _volume: "active",
+    "lv_device_open": lambda _process, _group, volume: "open" if volume.device.holder else "",
+    "lv_path": lambda _process, group, volume: _path(group, volume),
+    "lv_dm_path": lambda _process, group, volume: mapper_path(group, volume),
+    "lv_tags": lambda _process, _group, volume: ",".join(sorted(volume.tags)),
+    "lv_layout": lambda _process, _group, volume: {"linear": "linear", "thin": "thin,sparse"}.get(
+        _segment(volume), "thin,pool"
+    ),
+    "lv_health_status": lambda process, _group, volume: "partial" if process.host.lvm.failed(volume) else "",
+    "segtype": lambda _process, _group, volume: _segment(volume),
+    "pool_lv": lambda _process, _group, volume: _pool(volume),
+    "thin_count": lambda _process, group, volume: _thin_count(group, volume),
+    "chunk_size": lambda _process, _group, volume: CHUNK if isinstance(volume, ThinPool) else 0,
+    "lv_metadata_size": lambda _process, _group, volume: EXTENT if isinstance(volume, ThinPool) else "",
+    "data_percent": lambda _process, group, volume: _used(group, volume),
+    "metadata_percent": lambda _process, _group, volume: "10.00" if isinstance(volume, ThinPool) else "",
+    "origin": lambda _process, _group, _volume: "",
+    "devices": lambda process, group, volume: _devices(process, group, volume),
+}
+
+
+def _segment(volume: LogicalVolume) -> str:
+    return "thin-pool" if isinstance(volume, ThinPool) else "thin" if isinstance(volume, ThinVolume) else "linear"
+
+
+def _path(group: VolumeGroup, volume: LogicalVolume) -> str:
+    return "" if isinstance(volume, ThinPool) else f"/dev/{group.name}/{volume.name}"
+
+
+def _pool(volume: LogicalVolume) -> str:
+    return volume.pool.name if isinstance(volume, ThinVolume) and volume.pool else ""
+
+
+def _thin_count(group: VolumeGroup, volume: LogicalVolume) -> str:
+    return str(len(group.thin_volumes(volume))) if isinstance(volume, ThinPool) else ""
+
+
+def _used(group: VolumeGroup, volume: LogicalVolume) -> str:
+    if isinstance(volume, ThinPool):
+        return f"{100 * group.pool_allocated(volume) / volume.size:.2f}"
+    return f"{100 * volume.allocated() / volume.size:.2f}" if isinstance(volume, ThinVolume) else ""
 
 
 def _attributes(volume: LogicalVolume, *, failed: bool) -> str:
-    kind = "t" if isinstance(volume, ThinPool) else "V" if isinstance(volume, ThinVolume) else "-"
+    kind = {"thin-pool": "t", "thin": "V"}.get(_segment(volume), "-")
     opened = "o" if volume.device.holder else "-"
     thin = "tz" if kind != "-" else "--"
     return f"{kind}wi-a{opened}{thin}{'p' if failed else '-'}-"
@@ -169,31 +201,51 @@ def _devices(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str
     return ",".join(f"{paths[id(run.ground)]}({run.first})" for run in volume.runs)
 
 
-def _member_row(process: Process, member: PhysicalVolume) -> _Row:
+def _member_field(process: Process, member: PhysicalVolume, column: str) -> _Field:
+    return _MEMBER[column](process, member)
+
+
+def _free(process: Process, member: PhysicalVolume) -> int:
     group = process.host.lvm.group_of(member)
-    path = process.host.lvm.path(member)
-    free = group.free_on(member) if group else member.extents
-    return {
-        "pv_name": path or "[unknown]",
-        "pv_uuid": member.uuid,
-        "pv_fmt": "lvm2",
-        "pv_attr": "a--" if path and group else "a-m" if group else "---",
-        "pv_size": member.extents * EXTENT,
-        "pv_free": free * EXTENT,
-        "pv_used": (member.extents - free) * EXTENT,
-        "pv_missing": "" if path else "missing",
-        "dev_size": member.drive.size,
-        "vg_name": group.name if group else "",
-        "vg_uuid": group.uuid if group else "",
-    }
+    return group.free_on(member) if group else member.extents
 
 
-def _report(process: Process, argv: list[str], kind: str, rows: Callable[[list[str]], list[_Row]]) -> int:
+def _member_attributes(process: Process, member: PhysicalVolume) -> str:
+    if process.host.lvm.group_of(member) is None:
+        return "---"
+    return "a--" if process.host.lvm.path(member) else "a-m"
+
+
+def _group_of(process: Process, member: PhysicalVolume, field: str) -> str:
+    group = process.host.lvm.group_of(member)
+    return str(getattr(group, field)) if group else ""
+
+
+_MEMBER: _Columns = {
+    "pv_name": lambda process, member: process.host.lvm.path(member) or "[unknown]",
+    "pv_uuid": lambda _process, member: member.uuid,
+    "pv_fmt": lambda _process, _member: "lvm2",
+    "pv_attr": _member_attributes,
+    "pv_size": lambda _process, member: member.extents * EXTENT,
+    "pv_free": lambda process, member: _free(process, member) * EXTENT,
+    "pv_used": lambda process, member: (member.extents - _free(process, member)) * EXTENT,
+    "pv_missing": lambda process, member: "" if process.host.lvm.path(member) else "missing",
+    "dev_size": lambda _process, member: member.drive.size,
+    "vg_name": lambda process, member: _group_of(process, member, "name"),
+    "vg_uuid": lambda process, member: _group_of(process, member, "uuid"),
+}
+
+
+def _report(
+    process: Process, argv: list[str], kind: str, rows: Callable[[list[str]], list[_Row]], known: _Columns
+) -> int:
     try:
         arguments = read(argv[1:], values=_VALUES, flags=_FLAGS)
-        found = rows(arguments.rest)
         columns = _columns(arguments, kind)
-        table = [[(column, _cell(row, column, arguments)) for column in columns] for row in found]
+        unknown = [column for column in columns if column not in known]
+        if unknown:
+            raise UsageError(unknown[0])
+        table = [[(column, _cell(row(column), arguments)) for column in columns] for row in rows(arguments.rest)]
     except UsageError as error:
         process.err(f"  Unrecognised field or option: {error}\n")
         return _USAGE
@@ -201,8 +253,11 @@ def _report(process: Process, argv: list[str], kind: str, rows: Callable[[list[s
         process.err("".join(f"  {line}\n" for line in str(error).splitlines()))
         return _FAILED
     if arguments.get("format").startswith("json"):
-        report: dict[str, object] = {"report": [{kind: [dict(row) for row in table]}]}
-        process.out(json.dumps(report, indent=4) + "\n")
+        lines = ",\n".join(f"                  {json.dumps(dict(row))}" for row in table)
+        process.out(
+            '  {\n      "report": [\n          {\n'
+            f'              "{kind}": [\n{lines}\n              ]\n          }}\n      ]\n  }}\n'
+        )
     else:
         _plain(process, arguments, columns, table)
     return 0
@@ -217,12 +272,7 @@ def _columns(arguments: Arguments, kind: str) -> list[str]:
     return text.split(",")
 
 
-def _cell(row: _Row, column: str, arguments: Arguments) -> str:
-    if column in ("lv_all", "vg_all", "pv_all"):
-        raise UsageError(column)
-    value = row.get(column)
-    if value is None:
-        raise UsageError(column)
+def _cell(value: _Field, arguments: Arguments) -> str:
     if isinstance(value, str):
         return value
     return sizes.reported(value, arguments.get("units", "h"), suffix=not arguments.has("nosuffix"))
