@@ -14,7 +14,7 @@ accident of timing in the recordings follows from that alone: see `change` about
     resource                   resource, device, connection, peer device
     change, sanitize, rules    one state change; quorum
     twopc, roles, connecting   changes that several nodes agree on
-    handshake, uuids, resync   who has the newer data, and copying it
+    handshake, uuids, resync   who has the newer data, and copying it; `recovery` from being outdated
     io, resize, verify         what users of the device see
     status, events, show       what drbdsetup prints
 """

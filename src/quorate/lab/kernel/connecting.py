@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quorate.lab.kernel import events, handshake, resize, resync, roles, twopc, uuids
+from quorate.lab.kernel import events, handshake, recovery, resize, resync, roles, twopc, uuids
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.handshake import Meeting, Outcome
 from quorate.lab.kernel.links import BROKEN, CLEAN_UP, clean_up, lose, session_over
@@ -241,6 +241,7 @@ def _connected(
             uuids.met_without_resync(mine, theirs)
         else:
             resync.begin(mine, theirs, verdict)
+    recovery.refresh(reach)
     resize.grow_if_possible(connection)
 
 

@@ -61,9 +61,8 @@ def _state_from(metadata: Metadata) -> Disk:
 def _become_attached(device: Device, metadata: Metadata) -> None:
     resource = device.resource
     device.crashed_primary = bool(metadata.flags & Flag.CRASHED_PRIMARY)
-    device.restore_quorum = bool(metadata.flags & Flag.HAVE_QUORUM) and not resource.connected()
-    if device.restore_quorum:
-        resource.members |= metadata.members
+    # Quorate and alone before: nobody else can have become quorate since.
+    device.restore_quorum = bool(metadata.flags & Flag.HAVE_QUORUM) and metadata.members == {resource.node_id}
     device.exposed_uuid = device.exposed_uuid or metadata.current_uuid
     change = Change(resource, "attached", hard=True)
     device.new.disk = _state_from(metadata)

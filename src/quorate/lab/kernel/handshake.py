@@ -138,6 +138,10 @@ def _spread_failure(meeting: Meeting) -> None:
 def _same_generation(peer: PeerDevice, other: PeerDevice) -> Verdict:
     """Equal UUIDs do not mean equal data after a crash in the middle of writing, or of a copy."""
     mine, theirs = peer.device, other.device
+    if mine.crashed_primary or theirs.crashed_primary:
+        # The crashed one may hold writes that nobody else has, but they do not count once there is a primary again.
+        if _sees_primary(mine) != _sees_primary(theirs):
+            return Verdict.SOURCE if _sees_primary(mine) else Verdict.TARGET
     if mine.crashed_primary != theirs.crashed_primary:
         return Verdict.SOURCE if mine.crashed_primary else Verdict.TARGET
     if mine.crashed_primary and theirs.crashed_primary:
@@ -146,6 +150,13 @@ def _same_generation(peer: PeerDevice, other: PeerDevice) -> Verdict:
     if not fresh and (mine.now.disk is Disk.INCONSISTENT) != (theirs.now.disk is Disk.INCONSISTENT):
         return Verdict.TARGET if mine.now.disk is Disk.INCONSISTENT else Verdict.SOURCE
     return Verdict.NONE
+
+
+def _sees_primary(device: Device) -> bool:
+    resource = device.resource
+    return resource.now.role is Role.PRIMARY or any(
+        connection.now.peer_role is Role.PRIMARY for connection in resource.connections.values()
+    )
 
 
 def _take_old_data(peer: PeerDevice, verdict: Verdict) -> Outcome:

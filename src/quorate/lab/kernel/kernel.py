@@ -12,6 +12,7 @@ from quorate.lab.kernel import (
     disks,
     events,
     io_engine,
+    recovery,
     resize,
     roles,
     show,
@@ -27,6 +28,7 @@ from quorate.lab.kernel.resync import work_out
 from quorate.lab.kernel.states import Role
 
 if TYPE_CHECKING:
+    from quorate.lab.kernel.twopc import Reach
     from quorate.lab.kernel.world import World
 
 _UNKNOWN_RESOURCE = Reply(Code.UNKNOWN_RESOURCE, "unknown resource")
@@ -67,6 +69,11 @@ class Kernel:
 
     def resume_connecting(self, resource: Resource) -> None:
         """Connections that wait may go on."""
+        connecting.resume(resource)
+
+    def members_counted(self, resource: Resource, reach: Reach) -> None:
+        """The members agreed on who is left after a loss."""
+        recovery.refresh(reach)
         connecting.resume(resource)
 
     def pump(self, resource: Resource) -> None:

@@ -78,28 +78,30 @@ def _begin_silence(connection: Connection, phase: float) -> None:
 
 def link_changed(first: Kernel, second: Kernel) -> None:
     """The link between two nodes was cut or mended."""
-    up = first.world.reachable(first, second)
+    world = first.world
+    if world.reachable(first, second):
+        for connection in (*first.connections_to(second), *second.connections_to(first)):
+            _mended(connection)
+        return
     for connection in first.connections_to(second):
-        other = connection.other
-        if connection.now.conn is Conn.CONNECTED and other is not None:
-            if up:
-                connection.loss_at = other.loss_at = None
-                # Requests that waited for the peer's answer get it now.
-                first.world.soon(partial(first.pump, connection.resource))
-                first.world.soon(partial(second.pump, other.resource))
-            else:
-                phase = first.world.random.random()
-                _begin_silence(connection, phase)
-                if other.other is connection:
-                    _begin_silence(other, phase)
-        elif up:
-            first.resume_connecting(connection.resource)
-    if up:
-        for connection in second.connections_to(first):
-            if connection.now.conn is not Conn.CONNECTED:
-                second.resume_connecting(connection.resource)
-            elif not alive(connection):
-                _plan_loss(connection, first.world.now + RETRY)
+        # Both ends ping each other, so they notice at about the same time.
+        phase, other = world.random.random(), connection.other
+        _begin_silence(connection, phase)
+        if other is not None and other.other is connection:
+            _begin_silence(other, phase)
+
+
+def _mended(connection: Connection) -> None:
+    resource = connection.resource
+    if connection.now.conn is not Conn.CONNECTED:
+        resource.kernel.resume_connecting(resource)
+    elif alive(connection):
+        # Nothing was lost; requests that waited for an answer get it now.
+        connection.loss_at = None
+        resource.world.soon(partial(resource.kernel.pump, resource))
+    else:
+        connection.loss_at = None
+        _plan_loss(connection, resource.world.now + RETRY)
 
 
 def peer_vanished(connection: Connection) -> None:

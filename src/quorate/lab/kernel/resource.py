@@ -140,9 +140,11 @@ class PeerDevice:
 
     @property
     def peer(self) -> PeerDevice | None:
-        """The other end, if the session is up."""
+        """The other end, if the session is up at both."""
         other = self.connection.other
-        return None if other is None else other.peer_devices.get(self.device.volume)
+        if other is None or other.other is not self.connection:
+            return None
+        return other.peer_devices.get(self.device.volume)
 
 
 class Connection:

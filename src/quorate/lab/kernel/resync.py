@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quorate.lab.kernel import uuids
+from quorate.lab.kernel import twopc, uuids
 from quorate.lab.kernel.block import BLOCK
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.io_errors import answers
@@ -181,9 +181,17 @@ def _finish(copying: Copying, since: float) -> None:
 
 
 def complete(source: PeerDevice, target: PeerDevice) -> None:
-    """The target has what the source has: same generation, and as good."""
+    """The target has what the source has: same generation, and as good.
+
+    Not so if a primary is somewhere behind the source: its next write will not reach the target, which stays outdated,
+    of its old generation, and closer to the new one.
+    """
     mine, theirs = source.device.metadata, target.device.metadata
     if mine is None or theirs is None:
+        return
+    primaries = twopc.explore(target.device.resource).primaries()
+    if twopc.far_primary(target.device.resource, primaries, twopc.directly_connected(target.device.resource)):
+        _end(target, source, Disk.OUTDATED)
         return
     theirs.push_history(theirs.current_uuid)
     theirs.current_uuid = mine.current_uuid
@@ -196,16 +204,20 @@ def complete(source: PeerDevice, target: PeerDevice) -> None:
             copied.bitmap_uuid = slot.bitmap_uuid
             copied.bitmap.update(slot.bitmap)
     uuids.in_sync(source, target)
+    _end(target, source, source.device.now.disk)
+    _tell_in_sync(target)
+
+
+def _end(target: PeerDevice, source: PeerDevice, disk: Disk) -> None:
     change = Change(target.device.resource, "resync-finished", hard=True)
     target.new.repl = Repl.ESTABLISHED
-    target.device.new.disk = source.device.now.disk
+    target.device.new.disk = disk
     _end_others(target)
     change.commit()
     change = Change(source.device.resource, "resync-finished", hard=True)
     source.new.repl = Repl.ESTABLISHED
     source.new.disk = target.device.now.disk
     change.commit()
-    _tell_in_sync(target)
 
 
 def _end_others(target: PeerDevice) -> None:

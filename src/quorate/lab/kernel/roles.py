@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.lab.kernel import resync, twopc, uuids
+from quorate.lab.kernel import recovery, resync, twopc, uuids
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Connection, Device, Resource
@@ -113,6 +113,7 @@ def _promote_with(resource: Resource, change: Change, reach: twopc.Reach, forced
             twopc.outdate(other)
             far.commit()
     twopc.agree_on_members(reach)
+    recovery.refresh(reach)
     for device in forced:
         uuids.adopt(device, uuids.fresh(resource, primary=True), away=set())
         resync.consider(device)
@@ -146,7 +147,7 @@ def demote(resource: Resource, *, force: bool) -> Reply:
     """Become Secondary; forced, even if the device is open, and then I/O fails until it is closed."""
     if resource.now.role is not Role.PRIMARY:
         return DONE
-    twopc.explore_now(resource)
+    reach = twopc.explore_now(resource)
     change = Change(resource, "secondary", ignore_openers=force)
     resource.new.role = Role.SECONDARY
     if force and any(opener.writable for device in resource.devices.values() for opener in device.openers):
@@ -155,4 +156,6 @@ def demote(resource: Resource, *, force: bool) -> Reply:
     if not reply.ok:
         change.drop()
         return reply
-    return _tell_role(resource, Role.SECONDARY, change)
+    reply = _tell_role(resource, Role.SECONDARY, change)
+    recovery.refresh(reach)
+    return reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorate.lab.kernel.options import OFF, votes
 from quorate.lab.kernel.quorum import count
 from quorate.lab.kernel.resource import Device, PeerDevice, Resource
-from quorate.lab.kernel.states import TARGETS, Conn, Disk, Repl, Role
+from quorate.lab.kernel.states import Conn, Disk, Repl, Role
 
 _LIMITS: dict[Repl, tuple[Disk, Disk, Disk, Disk]] = {
     Repl.OFF: (Disk.DISKLESS, Disk.UP_TO_DATE, Disk.INCONSISTENT, Disk.UNKNOWN),
@@ -89,7 +89,7 @@ def _sanitize_peer(peer: PeerDevice) -> None:
         new.repl is Repl.ESTABLISHED
         and device.new.disk is Disk.OUTDATED
         and new.disk >= Disk.CONSISTENT
-        and (old.repl < Repl.ESTABLISHED or old.disk is Disk.OUTDATED or old.repl in TARGETS)
+        and (old.repl < Repl.ESTABLISHED or old.disk is Disk.OUTDATED)
     ):
         # Met a peer with the same data that is good, or that just turned good.
         device.new.disk = new.disk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.links import alive
 from quorate.lab.kernel.resource import Connection, PeerDevice, Resource
-from quorate.lab.kernel.states import Conn
+from quorate.lab.kernel.states import Conn, Disk, Role
 
 
 def tell_peers(resource: Resource) -> None:
@@ -44,9 +44,12 @@ def exchange(mine: PeerDevice, theirs: PeerDevice) -> None:
 
     A peer that loses its quorum does not by itself make a follower count again; its next change does.
     """
-    metadata = mine.device.metadata
+    metadata, device = mine.device.metadata, theirs.device
     theirs.peer_uuid = metadata.current_uuid if metadata else mine.device.exposed_uuid
     theirs.peer_quorate = mine.device.now.quorum
+    follows = device.backing is None and device.resource.now.role is not Role.PRIMARY
+    if follows and metadata is not None and mine.device.now.disk is Disk.UP_TO_DATE:
+        device.exposed_uuid = metadata.current_uuid
 
 
 def _pauses(mine: PeerDevice) -> bool:

@@ -136,4 +136,4 @@ def _count_members(resource: Resource) -> None:
                 device.new.disk = Disk.UP_TO_DATE
     change.commit()
     agree_on_members(reach)
-    resource.kernel.resume_connecting(resource)
+    resource.kernel.members_counted(resource, reach)

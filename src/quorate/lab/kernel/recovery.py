@@ -1,0 +1,42 @@
+"""Outdated members that may trust their data again.
+
+A member is outdated while a primary exists that it is not connected to. When that primary steps down, goes away or
+is met, a connected peer that is up to date shows what is missing, if anything.
+"""
+
+from __future__ import annotations
+
+from quorate.lab.kernel import resync, twopc, uuids
+from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.resource import Device
+from quorate.lab.kernel.states import Disk, Repl
+from quorate.lab.kernel.uuids import Verdict
+
+
+def refresh(reach: twopc.Reach) -> None:
+    """Look at every outdated participant again."""
+    primaries = reach.primaries()
+    for resource in reach.participants:
+        outdated = [device for device in resource.devices.values() if device.now.disk is Disk.OUTDATED]
+        if outdated and not twopc.far_primary(resource, primaries, twopc.directly_connected(resource)):
+            for device in outdated:
+                _refresh(device)
+
+
+def _refresh(device: Device) -> None:
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        if theirs is None or mine.now.repl is not Repl.ESTABLISHED or mine.now.disk is not Disk.UP_TO_DATE:
+            continue
+        first, second = device.metadata, theirs.device.metadata
+        if first is None or second is None:
+            continue
+        verdict = uuids.compare(first, device.resource.node_id, second, theirs.device.resource.node_id)
+        if verdict is Verdict.NONE:
+            change = Change(device.resource, "stable", hard=True)
+            device.new.disk = Disk.UP_TO_DATE
+            change.commit()
+            return
+        if verdict in (Verdict.TARGET, Verdict.TARGET_ALL):
+            resync.start(mine, theirs, verdict)
+            return
