@@ -19,7 +19,7 @@ from quorate.api.meta import NodeName, ObjectMeta
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.storage.lvg import LocalGroup, LVMVolumeGroupSpec
-from quorate.disks.entries import Entry, all_answers, all_requests, answered, requested
+from quorate.disks.entries import Entry, all_answers, all_requests, answered
 from quorate.engine.clock import Clock
 from quorate.engine.store import EventType, Store
 from quorate.errors import ApiError, NotFound
@@ -170,6 +170,8 @@ def _problems(now: DiskSchedule) -> Iterator[str]:
 
 
 def _problems_of_step(before: DiskSchedule, now: DiskSchedule) -> Iterator[str]:
+    if before.spec != now.spec:
+        yield from _problems_of_asking(before, now)
     if before.status == now.status:
         return
     if before.spec != now.spec:
@@ -178,8 +180,21 @@ def _problems_of_step(before: DiskSchedule, now: DiskSchedule) -> Iterator[str]:
     grown = [entry for entry, answer in all_answers(now) if answer.scheduled_size > _held(before, entry)]
     if total > available and grown:
         yield f"{total} of {available} is granted and {', '.join(entry.name for entry in grown)} grew"
+    if total != before.status.storage_scheduled and now.status.observed_generation != now.metadata.generation:
+        yield "it was decided upon another spec than the one that it was written beside"
     for entry, size in all_requests(now):
         yield from _problems_of_entry(before, now, entry, size)
+
+
+def _problems_of_asking(before: DiskSchedule, now: DiskSchedule) -> Iterator[str]:
+    """Everybody writes a key of their own; only the sweep takes away several, and only marked ones."""
+    old, new = dict(all_requests(before)), dict(all_requests(now))
+    changed = [entry for entry in {**old, **new} if old.get(entry) != new.get(entry)]
+    if len(changed) > 1:
+        for entry in changed:
+            answer = answered(before, entry)
+            if entry in new or answer is None or answer.orphaned_since is None:
+                yield f"{entry.name} was changed along with {len(changed) - 1} others"
 
 
 def _problems_of_entry(before: DiskSchedule, now: DiskSchedule, entry: Entry, size: int) -> Iterator[str]:
@@ -200,7 +215,3 @@ def _problems_of_entry(before: DiskSchedule, now: DiskSchedule, entry: Entry, si
 def _held(found: DiskSchedule, entry: Entry) -> int:
     answer = answered(found, entry)
     return 0 if answer is None else answer.scheduled_size
-
-
-def asked_for(found: DiskSchedule, entry: Entry) -> int:
-    return requested(found, entry) or 0

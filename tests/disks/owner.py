@@ -39,6 +39,9 @@ from quorate.errors import (
 
 T = TypeVar("T")
 
+#: How space is given back.
+RIGHT, WRONG, KEPT = "right", "wrong", "kept"
+
 _AGAIN = (Conflict, OutcomeUnknown, ServerTimeout, StoreUnreachable, TooManyRequests)
 
 
@@ -104,16 +107,18 @@ class Owner:
                 return found.state
             await self._wait()
 
-    async def release(self, number: int, ledger: str, *, withdraw_first: bool = False) -> None:
-        """Remove the logical volume, then withdraw; or in the wrong order, which the ledger must survive (M31)."""
+    async def release(self, number: int, ledger: str, how: str = RIGHT) -> None:
+        """Remove the logical volume, then withdraw.
+
+        Or in the wrong order, which the ledger must survive (M31); or without withdrawing, which the sweep must.
+        """
         entry = replica(self.name(number))
         schedule = await self._schedule(ledger)
-        steps: list[Callable[[], Awaitable[None]]] = [
-            lambda: self._remove(LVMLogicalVolume, names.logical_volume(entry.name, schedule.spec.name)),
-            lambda: self._until(ledger, lambda found: requests.withdraw(found, entry)),
-        ]
-        for step in reversed(steps) if withdraw_first else steps:
-            await step()
+        if how == WRONG:
+            await self._until(ledger, lambda found: requests.withdraw(found, entry))
+        await self._remove(LVMLogicalVolume, names.logical_volume(entry.name, schedule.spec.name))
+        if how == RIGHT:
+            await self._until(ledger, lambda found: requests.withdraw(found, entry))
 
     async def forget(self, number: int) -> None:
         """The replica's object goes."""
