@@ -215,7 +215,8 @@ def _prepare(
         if volume in meeting.both_sources:
             mine.new.repl = Repl.WF_BITMAP_S
     neighbours = twopc.directly_connected(end.resource) | {end.peer_id}
-    if twopc.far_primary(end.resource, primaries, neighbours):
+    end.resource.weak = twopc.far_primary(end.resource, primaries, neighbours)
+    if end.resource.weak:
         twopc.outdate(end.resource)
     return change
 

@@ -138,10 +138,10 @@ def _spread_failure(meeting: Meeting) -> None:
 def _same_generation(peer: PeerDevice, other: PeerDevice) -> Verdict:
     """Equal UUIDs do not mean equal data after a crash in the middle of writing, or of a copy."""
     mine, theirs = peer.device, other.device
-    if mine.crashed_primary or theirs.crashed_primary:
+    crashed = mine.crashed_primary or theirs.crashed_primary
+    if crashed and _sees_primary(mine) != _sees_primary(theirs):
         # The crashed one may hold writes that nobody else has, but they do not count once there is a primary again.
-        if _sees_primary(mine) != _sees_primary(theirs):
-            return Verdict.SOURCE if _sees_primary(mine) else Verdict.TARGET
+        return Verdict.SOURCE if _sees_primary(mine) else Verdict.TARGET
     if mine.crashed_primary != theirs.crashed_primary:
         return Verdict.SOURCE if mine.crashed_primary else Verdict.TARGET
     if mine.crashed_primary and theirs.crashed_primary:

@@ -17,9 +17,9 @@ def refresh(reach: twopc.Reach) -> None:
     """Look at every outdated participant again."""
     primaries = reach.primaries()
     for resource in reach.participants:
-        outdated = [device for device in resource.devices.values() if device.now.disk is Disk.OUTDATED]
-        if outdated and not twopc.far_primary(resource, primaries, twopc.directly_connected(resource)):
-            for device in outdated:
+        resource.weak = twopc.far_primary(resource, primaries, twopc.directly_connected(resource))
+        for device in resource.devices.values():
+            if device.now.disk is Disk.OUTDATED and not resource.weak:
                 _refresh(device)
 
 

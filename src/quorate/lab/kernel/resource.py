@@ -295,6 +295,7 @@ class Resource:
         "now",
         "old",
         "options",
+        "weak",
     )
 
     def __init__(self, kernel: Kernel, name: str, node_id: int, options: Options) -> None:
@@ -309,6 +310,8 @@ class Resource:
         self.connections: dict[int, Connection] = {}
         self.members: set[int] = {node_id}
         """Node ids that took part in the last two-phase commit: who is surely not in another partition."""
+        self.weak = False
+        """A primary exists that this node is not connected to: see `twopc.far_primary`."""
         self.lookup = Lookup()
         self.gone = False
 

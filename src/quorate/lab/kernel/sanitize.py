@@ -88,6 +88,7 @@ def _sanitize_peer(peer: PeerDevice) -> None:
     if (
         new.repl is Repl.ESTABLISHED
         and device.new.disk is Disk.OUTDATED
+        and not device.resource.weak
         and new.disk >= Disk.CONSISTENT
         and (old.repl < Repl.ESTABLISHED or old.disk is Disk.OUTDATED)
     ):
