@@ -141,7 +141,7 @@ def situations(draw: st.DrawFn) -> tuple[Rule, Spread, Mapping[str, Vacancies], 
     return rule, Spread(Counter(placed), tie_breaker), draw(vacant), to_come, needs_tie_breaker
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(situations())
 def test_a_spread_is_completable_exactly_when_trying_everything_completes_it(
     situation: tuple[Rule, Spread, Mapping[str, Vacancies], int, bool],
@@ -151,7 +151,7 @@ def test_a_spread_is_completable_exactly_when_trying_everything_completes_it(
     assert rule.completable(spread, vacancies, diskful, tie_breaker) == possible
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(situations())
 def test_the_next_voter_may_go_exactly_where_a_completion_remains(
     situation: tuple[Rule, Spread, Mapping[str, Vacancies], int, bool],

@@ -1,8 +1,9 @@
 """The nodes that could take a replica of a volume, each with its best disk, in the order in which they are tried.
 
-Before the others come nodes that are to use the volume; then by most free bytes on the disk after placement, then by
-name. A node holds at most one replica of a volume, so only its best disk matters. This is the one loop over every disk
-of a pool; what the four phases of ``choose`` do with its outcome no longer depends on how many disks there are.
+Before the others come nodes that are to use the volume; then by most free bytes on the disk after placement, among
+equals by most free bytes on all disks of the node, then by name. A node holds at most one replica of a volume, so only
+its best disk matters. This is the one loop over every disk of a pool; what the four phases of ``choose`` do with its
+outcome no longer depends on how many disks there are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ from quorate.placement.request import Request, disk_name, in_extents
 from quorate.placement.topology import Rule, Spread, Vacancies
 
 
+class Best(NamedTuple):
+    """The best disk of a node."""
+
+    group: EligibleVolumeGroup
+    #: Bytes that the replica takes of it, and bytes that are left then.
+    size: int
+    left: int
+    #: Bytes that are free on all disks of the node that take something new.
+    node_free: int
+
+
 class Candidate(NamedTuple):
     """A node that is free for a voter or for the tie-breaker."""
 
@@ -27,15 +39,17 @@ class Candidate(NamedTuple):
     preferred: bool
     #: It may take the tie-breaker.
     for_tie_breaker: bool
-    #: Its best disk; None: it has none with room.
-    group: EligibleVolumeGroup | None
-    #: Bytes that the replica takes of the disk, and bytes that are left then.
-    size: int = 0
-    left: int = -1
+    #: None: it has none with room.
+    disk: Best | None
 
-    def order(self) -> tuple[bool, int, NodeName]:
+    def order(self) -> tuple[bool, int, int, NodeName]:
         """Who is tried first."""
-        return not self.preferred, -self.left, self.node
+        disk = self.disk
+        return (not self.preferred, -disk.left, -disk.node_free, self.node) if disk else _without_disk(self)
+
+
+def _without_disk(candidate: Candidate) -> tuple[bool, int, int, NodeName]:
+    return not candidate.preferred, 1, 0, candidate.node
 
 
 def spread_of(request: Request) -> Spread:
@@ -79,13 +93,13 @@ def candidates(request: Request, *, with_room: bool = True) -> list[Candidate]:
         name = node.node_name
         disk = best_disk(node, request, lower) if with_room else _any_disk(node)
         if disk is not None or name not in kept:
-            found.append(Candidate(name, node.zone_name, name in preferred, name not in kept, *(disk or (None,))))
+            found.append(Candidate(name, node.zone_name, name in preferred, name not in kept, disk))
     found.sort(key=Candidate.order)
     return found
 
 
-def best_disk(node: EligibleNode, request: Request, lower: int) -> tuple[EligibleVolumeGroup, int, int] | None:
-    """The disk of a node with most left after placement, what the replica takes of it, and what is left.
+def best_disk(node: EligibleNode, request: Request, lower: int) -> Best | None:
+    """The disk of a node with most left after placement.
 
     Says what ``objections.to_group`` and ``to_room`` say, without asking them: three calls for each of 10,000 disks
     take longer than all the rest. A test holds the two to each other.
@@ -93,7 +107,7 @@ def best_disk(node: EligibleNode, request: Request, lower: int) -> tuple[Eligibl
     rooms, refused = request.rooms, request.refused
     best: EligibleVolumeGroup | None = None
     best_name, best_size, best_left = "", 0, -1
-    extent, size = 0, lower
+    extent, size, node_free = 0, lower, 0
     for group in node.lvm_volume_groups:
         if not group.ready or group.unschedulable:
             continue
@@ -104,16 +118,17 @@ def best_disk(node: EligibleNode, request: Request, lower: int) -> tuple[Eligibl
         if room.extent != extent:
             extent = room.extent
             size = in_extents(lower, extent)
+        node_free += room.free
         left = room.free - size
         if left > best_left or (left == best_left and name < best_name):
             best, best_name, best_size, best_left = group, name, size, left
-    return None if best is None else (best, best_size, best_left)
+    return None if best is None else Best(best, best_size, best_left, node_free)
 
 
-def _any_disk(node: EligibleNode) -> tuple[EligibleVolumeGroup, int, int] | None:
+def _any_disk(node: EligibleNode) -> Best | None:
     for group in node.lvm_volume_groups:
         if objections.to_group(group) is None:
-            return group, 0, 0
+            return Best(group, 0, 0, 0)
     return None
 
 
@@ -127,7 +142,7 @@ def vacancies(found: Iterable[Candidate], rule: Rule) -> dict[str, Vacancies]:
         if count is None:
             count = counts[zone] = [0, 0, 0]
         # As Vacancies has them: for a voter only, for either, for the tie-breaker only.
-        count[2 if candidate.group is None else candidate.for_tie_breaker] += 1
+        count[2 if candidate.disk is None else candidate.for_tie_breaker] += 1
     if uses_zones:
         counts.pop("", None)
     return {zone: Vacancies(*count) for zone, count in counts.items()}

@@ -16,6 +16,7 @@ room, so it is space. Same input, same answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from quorate.api.conditions import Reason
 from quorate.api.conditions.rvr import Scheduled
@@ -25,7 +26,7 @@ from quorate.api.storage.configuration import Topology, VolumeAccess
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rsp import EligibleNode
 from quorate.placement import objections
-from quorate.placement.candidates import Candidate, best_disk, candidates, spread_of, taken_nodes, vacancies
+from quorate.placement.candidates import Best, Candidate, best_disk, candidates, spread_of, taken_nodes, vacancies
 from quorate.placement.explain import amount, summary
 from quorate.placement.layout import layout_of
 from quorate.placement.request import Choice, Placement, Refusal, Replica, Request
@@ -90,7 +91,7 @@ class _Phases:
         by_node = {candidate.node: candidate for candidate in self.free}
         for index, (replica, node) in enumerate(zip(diskful, required, strict=False)):
             candidate, free = by_node.get(node), vacancies(self.free, self.rule)
-            if candidate is None or candidate.group is None or not self._leaves_room(candidate, possible - index, free):
+            if candidate is None or candidate.disk is None or not self._leaves_room(candidate, possible - index, free):
                 message = f"access is Local, so it must be on {node}"
                 self._refuse(replica, Scheduled.PUBLISH_NODE_UNAVAILABLE, message, (node,))
                 self._let_wait(diskful[index + 1 :])
@@ -117,8 +118,7 @@ class _Phases:
             if node is None:
                 self._refuse(replica, Scheduled.NO_AVAILABLE_NODES, "no node is left that is to use the volume")
                 continue
-            self.choices[replica.name] = Choice(replica.name, node, self.nodes[node].zone_name, preferred=True)
-            self.taken.add(node)
+            self._choose(replica, node, None, preferred=True)
 
     # Phase 4.
     def _place_tie_breaker(self, tie_breakers: Sequence[Replica]) -> None:
@@ -130,26 +130,19 @@ class _Phases:
             if candidate is None:
                 self._refuse_tie_breaker(replica)
             else:
-                self.choices[replica.name] = Choice(
-                    replica.name, candidate.node, candidate.zone, preferred=candidate.preferred
-                )
-                self.taken.add(candidate.node)
+                self._choose(replica, candidate.node, None, preferred=candidate.preferred)
         self._let_wait(tie_breakers[1:])
 
     def _place_pinned(self, replica: Replica) -> None:
         node = self.nodes.get(replica.node) if replica.node is not None else None
-        against = objections.Objection.NOT_LISTED if node is None else objections.to_node(node, (), ())
-        if node is None or against is not None:
-            self._refuse(replica, Scheduled.NO_AVAILABLE_NODES, "its node cannot take it")
-            return
-        found = best_disk(node, self.request, self.request.lower())
-        if found is None:
+        groups = node.lvm_volume_groups if node is not None and objections.to_node(node, (), ()) is None else ()
+        disk = best_disk(node, self.request, self.request.lower()) if node is not None and groups else None
+        if node is not None and disk is not None:
+            self._choose(replica, node.node_name, disk, preferred=node.node_name in self.request.access)
+        elif any(objections.to_group(group) is None for group in groups):
             self._refuse(replica, Scheduled.NO_SPACE, f"it needs {self._size()}")
-            return
-        group, size, left = found
-        self.choices[replica.name] = Choice(
-            replica.name, node.node_name, node.zone_name, group, Bytes(size), Bytes(left)
-        )
+        else:
+            self._refuse(replica, Scheduled.NO_AVAILABLE_NODES, "its node cannot take it")
 
     def _how_many(self, diskful: int, tie_breaker: bool) -> tuple[int, bool]:
         """The most voters for which there are places, with the tie-breaker if there is one for it too."""
@@ -163,7 +156,7 @@ class _Phases:
     def _best(self, left: int) -> Candidate | None:
         """The first candidate that leaves a place for the others of so many, itself included."""
         free = vacancies(self.free, self.rule)
-        with_disk = (candidate for candidate in self.free if candidate.group is not None)
+        with_disk = (candidate for candidate in self.free if candidate.disk is not None)
         return next((found for found in self._ordered(with_disk) if self._leaves_room(found, left, free)), None)
 
     def _ordered(self, found: Iterable[Candidate]) -> list[Candidate]:
@@ -192,23 +185,22 @@ class _Phases:
                 return candidate
         return None
 
-    def _by_zone(self, candidate: Candidate) -> tuple[bool, int, int, NodeName]:
+    def _by_zone(self, candidate: Candidate) -> tuple[bool, int, tuple[bool, int, int, NodeName]]:
         """Across zones, the one with the fewest comes before the one with the most space."""
-        return not candidate.preferred, self.spread.in_zone(candidate.zone), -candidate.left, candidate.node
+        return not candidate.preferred, self.spread.in_zone(candidate.zone), candidate.order()
 
     def _take(self, replica: Replica, candidate: Candidate) -> None:
-        self.choices[replica.name] = Choice(
-            replica.name,
-            candidate.node,
-            candidate.zone,
-            candidate.group,
-            Bytes(candidate.size),
-            Bytes(candidate.left),
-            candidate.preferred,
-        )
+        self._choose(replica, candidate.node, candidate.disk, preferred=candidate.preferred)
         self.spread = self.spread.with_diskful(candidate.zone)
-        self.taken.add(candidate.node)
         self.free.remove(candidate)
+
+    def _choose(self, replica: Replica, node: NodeName, disk: Best | None, *, preferred: bool) -> None:
+        zone = self.nodes[node].zone_name
+        choice = Choice(replica.name, node, zone, preferred=preferred)
+        if disk is not None:
+            choice = replace(choice, group=disk.group, size=Bytes(disk.size), left=Bytes(disk.left))
+        self.choices[replica.name] = choice
+        self.taken.add(node)
 
     def _refuse_diskful(self, replica: Replica) -> None:
         """Would it have a place if every disk had room? And if zones did not matter either?"""
@@ -252,4 +244,4 @@ class _Phases:
             self._let_wait(ours)
 
     def _size(self) -> str:
-        return amount(self.request.lower())
+        return f"{amount(self.request.lower(), up=True)} of a disk"

@@ -86,10 +86,11 @@ def summary(
     return "; ".join(f"{_names(fallen[against])}: {against.words}" for against in sorted(fallen))
 
 
-def amount(size: int) -> str:
-    """Bytes for a person, to one decimal."""
+def amount(size: int, *, up: bool = False) -> str:
+    """Bytes for a person, to one decimal: what is free rounded down, what is needed rounded up."""
     power = max(0, min((size.bit_length() - 1) // 10, len(_UNITS) - 1))
-    return f"{size / 1024**power:.1f}".removesuffix(".0") + _UNITS[power]
+    tenths = -(-size * 10 // 1024**power) if up else size * 10 // 1024**power
+    return f"{tenths / 10:.1f}".removesuffix(".0") + _UNITS[power]
 
 
 class _Judge:
@@ -131,8 +132,9 @@ class _Judge:
         if replica.type is ReplicaType.ACCESS:
             return objections.to_access(node, self._taken) if name in self._request.access else Objection.NOT_ASKED_FOR
         if replica.node is not None:
-            return objections.to_node(node, (), ()) if name == replica.node else Objection.NOT_ITS_NODE
-        against = objections.to_node(node, self._zones, self._taken)
+            against = objections.to_node(node, (), ()) if name == replica.node else Objection.NOT_ITS_NODE
+        else:
+            against = objections.to_node(node, self._zones, self._taken)
         if against is not None:
             return against
         if replica.type is ReplicaType.DISKFUL:
@@ -169,7 +171,7 @@ class _Judge:
             size = in_extents(self._lower, room.extent if room is not None else 0)
             free = room.free if room is not None else 0
             if against is Objection.NO_ROOM:
-                return f"{against.words}: {amount(free)} free, {amount(size)} needed"
+                return f"{against.words}: {amount(free)} free, {amount(size, up=True)} needed"
             return _told(against, chosen) if against else f"{_told(None, chosen)}: {amount(free - size)} would be left"
         if against is Objection.CLOSED:
             return f"{against.words}: {room.closed}"
