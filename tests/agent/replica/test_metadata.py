@@ -16,6 +16,7 @@ from quorate.api.meta import Bytes
 from quorate.api.quantity import Quantity
 from quorate.api.storage.drbd import DrbdStatus
 from quorate.api.storage.llv import LogicalVolumePhase
+from quorate.api.struct import replace
 from tests.agent.replica.builders import (
     LLV,
     LV_SIZE,
@@ -208,6 +209,11 @@ class TestMissing:
         decision = decided(used)
         assert not any("lvreduce" in each for each in commands(decision))
         assert errors(decision).last_metadata_error is not None
+
+    def test_the_volume_controllers_word_for_the_size_counts_too(self) -> None:
+        lost = self.missing(self.probed())
+        told = replace(lost.replica, status=replace(lost.replica.status, size=Quantity.of_bytes(usable_size(GROWN))))
+        assert not any("lvreduce" in each for each in commands(decided(changed(lost, replica=told))))
 
     @pytest.mark.parametrize(
         ("exit_code", "output"),

@@ -38,18 +38,17 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
 
 def forget(view: View, now: datetime, settled: bool) -> Verdict:
     """``config.forget``: members that have left lose their place in the metadata, one at a time."""
-    config = view.config
-    stale = tuple(purpose for purpose in view.outcomes if _forgets(purpose) and not _still_asked(view, purpose))
-    done = tuple(
-        node_id for node_id in config.forget if node_id in view.actual.forgotten or _has_forgotten(view, node_id)
-    )
-    left = [node_id for node_id in config.forget if node_id not in done]
-    present = {peer.node_id for peer in config.peers}
     if not settled:
         return FINE
-    if not has_disk(view.status):
-        done, left = config.forget, []  # without a disk there is nothing to remember them by
-    actual = {"forgotten": done} if done != view.actual.forgotten else {}
+    config, forgotten = view.config, view.actual.forgotten
+    stale = tuple(purpose for purpose in view.outcomes if _forgets(purpose) and not _still_asked(view, purpose))
+    # Without a disk there is nothing to remember them by.
+    done = config.forget
+    if has_disk(view.status):
+        done = tuple(each for each in config.forget if each in forgotten or _has_forgotten(view, each))
+    left = [node_id for node_id in config.forget if node_id not in done]
+    present = {peer.node_id for peer in config.peers}
+    actual = {"forgotten": done} if done != forgotten else {}
     for node_id in left:
         if node_id in present:
             continue

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace as changed
 from datetime import datetime
 
+from quorate.agent.lvm.seen import NEW
 from quorate.agent.memory import LogicalVolumeSeen, Outcome
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import device, has_disk, is_diskful
@@ -28,8 +29,6 @@ from quorate.drbd.metadata import MetadataState, metadata_state, usable_size
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 
-#: A logical volume whose contents are not what they must be yet.
-NEW_TAG = "quorate.new"
 METADATA_MISSING = "MetadataMissing"
 
 
@@ -64,7 +63,7 @@ def prepare_metadata(view: View, now: datetime, settled: bool) -> Verdict:
 
 def _create(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
     found = view.logical_volume
-    if found is None or found.status.phase is not LogicalVolumePhase.CREATED or NEW_TAG in volume.tags:
+    if found is None or found.status.phase is not LogicalVolumePhase.CREATED or NEW in volume.tags:
         return Verdict(unsettled=True)  # not ours to write on yet
     about = f"create {found.name}"
     steps = (commands.create_metadata(view, about), commands.tag(view, _name(volume), about))
@@ -117,9 +116,10 @@ def _says_missing(last: Outcome) -> bool:
 
 
 def _used_more_than(view: View, former: int) -> bool:
-    """Whether DRBD was ever reported larger than it could be on the former size: then data is beyond it."""
-    shown = device(view.replica.status.drbd.status)
-    return shown is not None and shown.size * 1024 > usable_size(Bytes(former), view.max_peers)
+    """Whether DRBD was last reported larger than it could be on the former size: then data is beyond it."""
+    shown, size = device(view.replica.status.drbd.status), view.replica.status.size
+    largest = max(shown.size * 1024 if shown is not None else 0, int(size) if size is not None else 0)
+    return largest > usable_size(Bytes(former), view.max_peers)
 
 
 def on_disk(verdict: Verdict) -> Verdict:
