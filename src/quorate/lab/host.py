@@ -161,6 +161,8 @@ class Host:
         self.files = {
             "/etc/drbd.conf": b'include "drbd.d/*.res";\n',
             "/etc/hostname": f"{self.name}\n".encode(),
+            "/etc/machine-id": f"{uuid.uuid5(uuid.NAMESPACE_DNS, self.name).hex}\n".encode(),
+            "/etc/os-release": b'PRETTY_NAME="Quorate lab"\nID=lab\n',
             **{path: data for path, data in kept.items() if not path.startswith(_VOLATILE)},
             "/proc/sys/kernel/random/boot_id": f"{boot}\n".encode(),
             "/proc/drbd": b"version: 9.2.9 (api:2/proto:86-122)\n",

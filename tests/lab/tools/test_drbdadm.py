@@ -189,6 +189,8 @@ def test_a_failing_new_peer_is_named_with_its_secret_and_the_next_is_skipped(nod
         ("drbdadm frob r", 1, "Unknown command 'frob'"),
         ("drbdadm -c /etc/none.res up r", 20, "Can not open '/etc/none.res'."),
         ("drbdadm -c /etc/drbd.d/r.res sh-nop", 0, ""),
+        ("drbdadm -c /dev/null --config-to-test /etc/drbd.d/r.res sh-nop", 0, ""),
+        ("drbdadm -c /dev/null up r", 1, "no resources defined!"),
         ("drbdsetup frob", 20, "unknown command frob"),
         (
             "drbdmeta 1000 v09 /dev/vg0/none internal dump-md",

@@ -141,3 +141,25 @@ def test_a_pulled_drive_is_missing_and_its_volumes_fail(node: Node) -> None:
     assert "Input/output error" in node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1", expect=1).stderr
     node.host.insert_drive(drive)
     node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1")
+
+
+def test_a_pools_hidden_volumes_say_which_drives_are_under_it(node: Node) -> None:
+    node.run("lvcreate --yes --type thin-pool --zero y --size 100M --name pool vg0")
+    shown = {row["lv_name"]: row["devices"] for row in report(node, "lvs -a -o lv_name,devices")}
+    assert shown == {"pool": "pool_tdata(0)", "[pool_tdata]": "/dev/sda(0)", "[pool_tmeta]": ""}
+    assert [row["lv_name"] for row in report(node, "lvs -o lv_name")] == ["pool"]
+
+
+def test_lvm_is_one_program_behind_all(node: Node) -> None:
+    assert "2.03" in node.run("lvm version").output
+    node.run("lvm lvcreate -y -n a -L 8M vg0")
+    node.run("lvm frob", expect=2)
+
+
+def test_cmp_tells_whether_a_file_is_the_beginning_of_a_device(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    node.host.files["/image"] = bytes(range(256)) * 64
+    node.run("dd if=/image of=/dev/vg0/a bs=4M conv=fsync,nocreat status=progress")
+    assert "EOF on /image" in node.run("cmp /image /dev/vg0/a", expect=1).stderr
+    node.run("dd if=/dev/urandom of=/dev/vg0/a bs=4k count=1 seek=1")
+    assert "differ: byte 4097" in node.run("cmp /image /dev/vg0/a", expect=1).stdout

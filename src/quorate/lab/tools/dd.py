@@ -177,8 +177,7 @@ def _write(process: Process, order: _Order, runs: list[_Run]) -> Generator[Wait,
 
 
 def _write_device(order: _Order, device: BlockDevice, offset: int, runs: list[_Run]) -> None:
-    if device.holder is not None:
-        raise _Failed(f"can't open '{order.destination}': Device or resource busy")
+    # That DRBD has the device does not keep others from writing to it: only exclusive opens exclude each other.
     if device.failed:
         raise _Failed(f"error writing '{order.destination}': Input/output error")
     for length, tag in runs:

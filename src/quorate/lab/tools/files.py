@@ -1,11 +1,15 @@
-"""Commands on files: cat, mv, rm, ls, mkdir, touch, sha512sum."""
+"""Commands on files: cat, mv, rm, ls, mkdir, touch, cmp, sha512sum."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import posixpath
 import time
+from collections.abc import Hashable
 
+from quorate.lab.kernel.block import BLOCK
 from quorate.lab.tools.process import Process
 
 
@@ -110,6 +114,41 @@ def touch(process: Process, argv: list[str]) -> int:
 def sync(_process: Process, _argv: list[str]) -> int:
     """Make writes durable."""
     return 0  # a write that has ended is on the disk
+
+
+def cmp(process: Process, argv: list[str]) -> int:
+    """Compare two files or devices, block by block; a device goes on where a file ends."""
+    _flags, paths = _split(argv)
+    if len(paths) != 2:
+        process.err("cmp: two paths are needed\n")
+        return 2
+    try:
+        one, other = (_blocks(process, path) for path in paths)
+    except OSError as error:
+        process.err(f"cmp: {error.filename}: {error.strerror}\n")
+        return 2
+    for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            process.out(f"{paths[0]} {paths[1]} differ: byte {at * BLOCK + 1}, line 1\n")
+            return 1
+    if len(one) == len(other):
+        return 0
+    shorter = paths[0] if len(one) < len(other) else paths[1]
+    process.err(f"cmp: EOF on {shorter} after byte {min(len(one), len(other)) * BLOCK}, in line 1\n")
+    return 1
+
+
+def _blocks(process: Process, path: str) -> list[Hashable]:
+    """What each block holds: None for zeroes, a file's bytes, or what a device has been told it holds."""
+    device = process.host.block_device(path)
+    if device is not None:
+        if device.failed:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        runs = device.contents.runs(0, device.size // BLOCK)
+        return [tag for start, end, tag in runs for _ in range(start, end)]
+    data = process.host.read(path)
+    pieces = (data[at : at + BLOCK] for at in range(0, len(data), BLOCK))
+    return [piece if piece.strip(b"\0") else None for piece in pieces]
 
 
 def sha512sum(process: Process, argv: list[str]) -> int:

@@ -9,7 +9,7 @@ from quorate.lab.tools.dd import dd
 from quorate.lab.tools.drbd.adm import drbdadm
 from quorate.lab.tools.drbd.meta import drbdmeta
 from quorate.lab.tools.drbd.setup import drbdsetup
-from quorate.lab.tools.lvm import change, report
+from quorate.lab.tools.lvm import umbrella
 from quorate.lab.tools.process import Process, Program
 
 Tool = Callable[[Process, list[str]], Program | int]
@@ -18,21 +18,8 @@ TOOLS: Mapping[str, Tool] = {
     "drbdadm": drbdadm,
     "drbdsetup": drbdsetup,
     "drbdmeta": drbdmeta,
-    "lvcreate": change.lvcreate,
-    "lvextend": change.lvextend,
-    "lvreduce": change.lvreduce,
-    "lvresize": change.lvresize,
-    "lvremove": change.lvremove,
-    "lvchange": change.lvchange,
-    "vgcreate": change.vgcreate,
-    "vgextend": change.vgextend,
-    "vgreduce": change.vgreduce,
-    "vgremove": change.vgremove,
-    "pvcreate": change.pvcreate,
-    "pvremove": change.pvremove,
-    "vgs": report.vgs,
-    "lvs": report.lvs,
-    "pvs": report.pvs,
+    "lvm": umbrella.lvm,
+    **umbrella.COMMANDS,
     "lsblk": lsblk.lsblk,
     "smartctl": smartctl.smartctl,
     "ledctl": system.ledctl,
@@ -54,6 +41,7 @@ TOOLS: Mapping[str, Tool] = {
     "mkdir": files.mkdir,
     "touch": files.touch,
     "sync": files.sync,
+    "cmp": files.cmp,
     "sha512sum": files.sha512sum,
     "grep": text.grep,
     "head": text.head,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.lab.kernel.options import KNOWN_ALGORITHMS
 from quorate.lab.tools.process import Process
 
 _RELEASE = "6.1.0-lab"
@@ -26,14 +27,15 @@ def hostname(process: Process, _argv: list[str]) -> int:
 def dmesg(process: Process, _argv: list[str]) -> int:
     """The kernel log."""
     for moment, line in process.host.world.log(process.host.name):
-        process.out(f"[{moment:12.6f}] drbd {line}\n")
+        process.out(f"[{moment:12.6f}] {line}\n")
     return 0
 
 
 def modprobe(process: Process, argv: list[str]) -> int:
     """Load a module; those the lab has are loaded."""
+    there = {"drbd", "drbd_transport_tcp", "dm_thin_pool", *(f"crypto-{name}" for name in KNOWN_ALGORITHMS)}
     for name in [word for word in argv[1:] if not word.startswith("-")][:1]:
-        if name not in ("drbd", "drbd_transport_tcp", "dm_thin_pool"):
+        if name not in there:
             process.err(f"modprobe: FATAL: Module {name} not found in directory /lib/modules/{_RELEASE}\n")
             return 1
     return 0

@@ -59,11 +59,14 @@ _FLAGS = {
 }
 
 
+Command = Callable[[Process, list[str]], int]
+
+
 class _Refused(Exception):
     """What could not be done, in LVM's words."""
 
 
-def _command(work: Callable[[Process, Arguments], None]) -> Callable[[Process, list[str]], int]:
+def _command(work: Callable[[Process, Arguments], None]) -> Command:
     def run(process: Process, argv: list[str]) -> int:
         try:
             work(process, read(argv[1:], values=_VALUES, flags=_FLAGS))

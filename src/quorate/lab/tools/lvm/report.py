@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from quorate.lab.lvm import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
-from quorate.lab.lvm.groups import CHUNK, mapper_path
+from quorate.lab.lvm.groups import CHUNK, mapper_path, uuid_of
 from quorate.lab.lvm.volume import EXTENT
 from quorate.lab.tools.arguments import Arguments, UsageError, read
 from quorate.lab.tools.lvm import sizes
@@ -52,7 +52,7 @@ _DEFAULTS = {
 def vgs(process: Process, argv: list[str]) -> int:
     """Volume groups."""
 
-    def rows(names: list[str]) -> list[_Row]:
+    def rows(names: list[str], *, hidden: bool) -> list[_Row]:
         return [partial(_group_field, process, group) for group in _groups(process, names)]
 
     return _report(process, argv, "vg", rows, _GROUP)
@@ -61,7 +61,7 @@ def vgs(process: Process, argv: list[str]) -> int:
 def lvs(process: Process, argv: list[str]) -> int:
     """Logical volumes."""
 
-    def rows(names: list[str]) -> list[_Row]:
+    def rows(names: list[str], *, hidden: bool) -> list[_Row]:
         chosen: list[tuple[VolumeGroup, LogicalVolume]] = []
         groups = [name for name in names if "/" not in name.removeprefix("/dev/")]
         if groups or not names:
@@ -73,10 +73,16 @@ def lvs(process: Process, argv: list[str]) -> int:
                 if found is None:
                     raise _NotFound(f'Failed to find logical volume "{name.removeprefix("/dev/")}"')
                 chosen.append(found)
-        return [
-            partial(_volume_field, process, group, volume)
-            for group, volume in sorted(chosen, key=lambda entry: (entry[0].name, entry[1].name))
-        ]
+        chosen.sort(key=lambda entry: (entry[0].name, entry[1].name))
+        shown: list[_Row] = [partial(_volume_field, process, group, volume) for group, volume in chosen]
+        if hidden:
+            shown += [
+                partial(_pool_part_field, process, group, volume, part)
+                for group, volume in chosen
+                if isinstance(volume, ThinPool)
+                for part in ("tdata", "tmeta")
+            ]
+        return shown
 
     return _report(process, argv, "lv", rows, _VOLUME)
 
@@ -84,7 +90,7 @@ def lvs(process: Process, argv: list[str]) -> int:
 def pvs(process: Process, argv: list[str]) -> int:
     """Physical volumes."""
 
-    def rows(names: list[str]) -> list[_Row]:
+    def rows(names: list[str], *, hidden: bool) -> list[_Row]:
         lvm = process.host.lvm
         return [
             partial(_member_field, process, member)
@@ -194,9 +200,28 @@ def _attributes(volume: LogicalVolume, *, failed: bool) -> str:
     return f"{kind}wi-a{opened}{thin}{'p' if failed else '-'}-"
 
 
+def _pool_part_field(process: Process, group: VolumeGroup, pool: ThinPool, part: str, column: str) -> _Field:
+    """One of the two hidden volumes that a thin pool is made of; ``-a`` shows them in brackets."""
+    data = part == "tdata"
+    fields: dict[str, Callable[[], _Field]] = {
+        "lv_name": lambda: f"[{pool.name}_{part}]",
+        "lv_size": lambda: pool.size if data else EXTENT,
+        "lv_attr": lambda: "Twi-ao----" if data else "ewi-ao----",
+        "lv_uuid": lambda: uuid_of(f"{pool.uuid}/{part}"),
+        "vg_name": lambda: group.name,
+        "devices": lambda: _places(process, group, pool) if data else "",
+        "segtype": lambda: "linear",
+    }
+    return fields.get(column, lambda: "")()
+
+
 def _devices(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str:
     if isinstance(volume, ThinVolume | ThinPool):
         return f"{volume.name}_tdata(0)" if isinstance(volume, ThinPool) else ""
+    return _places(process, group, volume)
+
+
+def _places(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str:
     paths = {id(member.ground): process.host.lvm.path(member) or "[unknown]" for member in group.members}
     return ",".join(f"{paths[id(run.ground)]}({run.first})" for run in volume.runs)
 
@@ -236,16 +261,15 @@ _MEMBER: _Columns = {
 }
 
 
-def _report(
-    process: Process, argv: list[str], kind: str, rows: Callable[[list[str]], list[_Row]], known: _Columns
-) -> int:
+def _report(process: Process, argv: list[str], kind: str, rows: Callable[..., list[_Row]], known: _Columns) -> int:
     try:
         arguments = read(argv[1:], values=_VALUES, flags=_FLAGS)
         columns = _columns(arguments, kind)
         unknown = [column for column in columns if column not in known]
         if unknown:
             raise UsageError(unknown[0])
-        table = [[(column, _cell(row(column), arguments)) for column in columns] for row in rows(arguments.rest)]
+        found = rows(arguments.rest, hidden=arguments.has("all"))
+        table = [[(column, _cell(row(column), arguments)) for column in columns] for row in found]
     except UsageError as error:
         process.err(f"  Unrecognised field or option: {error}\n")
         return _USAGE
