@@ -180,6 +180,11 @@ def test_the_tie_breaker_leaves_nodes_that_use_the_volume_to_access_replicas_tha
     assert why(choose(asked)) == {"v-2": "NoAvailableNodes"}
 
 
+def test_voters_take_nodes_that_the_tie_breaker_may_not_have_and_leave_it_the_one_that_it_may() -> None:
+    asked = request("2D+1TB", "a1 a2 a3", "DDTA", access=["a2", "a3"], free={"a1": 500}, together=True)
+    assert where(choose(asked)) == {"v-0": "a2", "v-1": "a3", "v-2": "a1"}
+
+
 # The tie-breaker.
 
 

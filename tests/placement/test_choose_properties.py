@@ -71,8 +71,11 @@ def assignments(asked: Request) -> Iterator[Assignment]:
     taken = {found.node for found in asked.replicas}
     unplaced = [found for found in members(asked) if found.unplaced]
     free = [found for found in asked.nodes or () if found.node_name not in taken]
+    kept = asked.access if any(found.type is ACCESS for found in asked.replicas) else ()
     for tried in permutations(free, len(unplaced)):
         pairs = list(zip(unplaced, tried, strict=True))
+        if any(who.type is TIE_BREAKER and place.node_name in kept for who, place in pairs):
+            continue
         if all(may_hold(asked, place, wants_disk=who.type is DISKFUL) for who, place in pairs):
             yield {who.name: place.node_name for who, place in pairs}
 
@@ -117,8 +120,10 @@ def requests(draw: st.DrawFn) -> Request:
     for number, sort in enumerate(sorts):
         place = places.pop() if places and draw(st.integers(0, 3)) == 0 else None
         replicas.append(replica(number, sort, place))
-    if places and draw(st.booleans()):
+    if draw(st.booleans()) and places:
         replicas.append(replica(7, draw(st.sampled_from("DT")), places.pop(), leaving=True))
+    if draw(st.integers(0, 3)) == 0:
+        replicas.append(replica(6, "A"))
     return request(
         layout,
         listed,
@@ -140,6 +145,10 @@ def assert_within_rules(asked: Request, placement: Placement) -> None:
     assert len(places) == len(set(places)), "at most one replica of a volume per node, leaving ones included"
     for name, choice in placement.choices.items():
         wants_disk = kinds[name] is DISKFUL
+        if kinds[name] is ACCESS:
+            assert choice.node in asked.access
+            assert listed[choice.node].node_ready
+            continue
         assert may_hold(asked, listed[choice.node], wants_disk)
         assert (choice.group is not None) == wants_disk
         if choice.group is not None:
@@ -152,11 +161,12 @@ def assert_within_rules(asked: Request, placement: Placement) -> None:
 def test_a_placement_of_all_is_found_exactly_when_there_is_one(asked: Request) -> None:
     asked = change(asked, together=True)
     placement = choose(asked)
-    unplaced = {found.name for found in asked.replicas if found.unplaced}
-    assert bool(placement.refusals) != exists(asked) or not unplaced
-    assert set(placement.choices) == (set() if placement.refusals else unplaced), "all or none"
     assert_within_rules(asked, placement)
-    if placement.choices:
+    unplaced = {found.name for found in members(asked) if found.unplaced}
+    refused = unplaced & set(placement.refusals)
+    assert bool(refused) != exists(asked) or not unplaced
+    assert unplaced & set(placement.choices) == (set() if refused else unplaced), "all or none"
+    if unplaced and not refused:
         rule = Rule(asked.configuration.topology, layout_of(asked.configuration))
         assert obeys(rule, *zones_of(asked, {name: choice.node for name, choice in placement.choices.items()}))
 
@@ -169,13 +179,14 @@ def test_a_part_that_is_placed_breaks_no_rule_and_answers_everybody(asked: Reque
     assert set(placement.choices) | set(placement.refusals) == unplaced
     assert not set(placement.choices) & set(placement.refusals)
     assert_within_rules(asked, placement)
+    voting = {found.name for found in members(asked) if found.unplaced}
     if exists(asked):
-        assert not placement.refusals
+        assert not voting & set(placement.refusals)
     # What is there after may be incomplete, but nothing in it is wrong that was not wrong before.
     rule = Rule(asked.configuration.topology, layout_of(asked.configuration))
     before, after = _spread(asked, {}), _spread(asked, {n: choice.node for n, choice in placement.choices.items()})
-    if rule.violation(before, len(unplaced)) is None:
-        assert rule.violation(after, len(placement.refusals)) is None
+    if rule.violation(before, len(voting)) is None:
+        assert rule.violation(after, len(voting & set(placement.refusals))) is None
 
 
 @settings(max_examples=300, deadline=None)
