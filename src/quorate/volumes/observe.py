@@ -1,0 +1,145 @@
+"""How the picture of a volume is gathered from the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from quorate.api import core, labels, names
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.core import Lease
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.meta import NodeName, VolumeName
+from quorate.api.names import replica_id
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import (
+    DRBDResourceOperation,
+    LVMLogicalVolume,
+    LVMVolumeGroup,
+    ReplicatedStorageClass,
+    ReplicatedStoragePool,
+    ReplicatedVolume,
+    ReplicatedVolumeAttachment,
+    ReplicatedVolumeReplica,
+)
+from quorate.api.storage.datamesh import Member
+from quorate.engine import Index, Reader
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView
+
+REPLICAS_OF: Final = "replicas of a volume"
+ATTACHMENTS_OF: Final = "attachments of a volume"
+LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
+LEDGERS_OF: Final = "ledgers with an entry of a volume"
+
+#: Length of what ``names.logical_volume`` adds to a replica's name.
+_DISK_SUFFIX: Final = 9
+
+
+def _entries(schedule: DiskSchedule) -> Iterable[str]:
+    return {_volume_in(name): None for asked in (schedule.spec.replicas, schedule.status.replicas) for name in asked}
+
+
+def _volume_in(replica: str) -> str:
+    return replica[:-2]
+
+
+INDEXES: Final[tuple[Index[Any], ...]] = (
+    Index(ReplicatedVolumeReplica, REPLICAS_OF, lambda replica: (replica.spec.replicated_volume_name,)),
+    Index(ReplicatedVolumeAttachment, ATTACHMENTS_OF, lambda wish: (wish.spec.replicated_volume_name,)),
+    Index(
+        LVMLogicalVolume,
+        LOGICAL_VOLUMES_OF,
+        lambda volume: filter(None, (volume.metadata.labels.get(labels.REPLICATED_VOLUME),)),
+    ),
+    Index(DiskSchedule, LEDGERS_OF, _entries),
+)
+
+
+def observe(reader: Reader, name: str) -> VolumeView | None:
+    """Everything that matters for a volume; None when neither it nor anything of it is left."""
+    volume = VolumeName(name)
+    rv = reader.get(ReplicatedVolume, volume)
+    replicas = reader.find(ReplicatedVolumeReplica, REPLICAS_OF, volume)
+    attachments = reader.find(ReplicatedVolumeAttachment, ATTACHMENTS_OF, volume)
+    if rv is None and not replicas and not attachments:
+        return None
+    found = reader.get(ClusterConfig, names.CLUSTER)
+    config = ClusterConfigSpec() if found is None else found.spec
+    rsc = reader.get(ReplicatedStorageClass, rv.spec.replicated_storage_class_name) if rv is not None else None
+    nodes = _nodes(reader, config, _node_names(rv, replicas, attachments))
+    return VolumeView(
+        name=volume,
+        rv=rv,
+        rsc=rsc,
+        rsp=_pool(reader, rv, rsc),
+        replicas=_replicas(reader, volume, rv, replicas, nodes),
+        attachments=attachments,
+        operation=reader.get(DRBDResourceOperation, names.formation_operation(volume)),
+        nodes=nodes,
+        config=config,
+    )
+
+
+def agent_is_fresh(reader: Reader, config: ClusterConfigSpec, node: NodeName) -> bool:
+    """Whether what a node's agent reports counts. Whoever let go of the Lease has said that it does not."""
+    name = names.agent_lease(node)
+    silence = reader.silent_for(Lease, name, names.NAMESPACE)
+    if silence is None or silence > config.agent.lease_duration.seconds:
+        return False
+    lease = reader.get(Lease, name, names.NAMESPACE)
+    return lease is not None and bool(lease.spec.holder_identity)
+
+
+def _pool(
+    reader: Reader, rv: ReplicatedVolume | None, rsc: ReplicatedStorageClass | None
+) -> ReplicatedStoragePool | None:
+    if rv is not None and rv.status.configuration is not None:
+        return reader.get(ReplicatedStoragePool, rv.status.configuration.replicated_storage_pool_name)
+    return reader.get(ReplicatedStoragePool, rsc.spec.storage_pool) if rsc is not None else None
+
+
+def _node_names(
+    rv: ReplicatedVolume | None,
+    replicas: Iterable[ReplicatedVolumeReplica],
+    attachments: Iterable[ReplicatedVolumeAttachment],
+) -> Iterable[NodeName]:
+    asked = {replica.spec.node_name: None for replica in replicas if replica.spec.node_name is not None}
+    asked.update(dict.fromkeys(attachment.spec.node_name for attachment in attachments))
+    if rv is not None:
+        asked.update(dict.fromkeys(rv.spec.publish_on))
+        asked.update(dict.fromkeys(member.node_name for member in rv.status.datamesh.members))
+    return asked
+
+
+def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]) -> Mapping[NodeName, NodeView]:
+    return {name: NodeView(name, reader.get(core.Node, name), agent_is_fresh(reader, config, name)) for name in wanted}
+
+
+def _replicas(
+    reader: Reader,
+    volume: VolumeName,
+    rv: ReplicatedVolume | None,
+    replicas: Iterable[ReplicatedVolumeReplica],
+    nodes: Mapping[NodeName, NodeView],
+) -> tuple[ReplicaView, ...]:
+    members: Mapping[ReplicaName, Member] = (
+        {member.name: member for member in rv.status.datamesh.members} if rv is not None else {}
+    )
+    pieces = reader.find(LVMLogicalVolume, LOGICAL_VOLUMES_OF, volume)
+    ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
+    views = []
+    for replica in replicas:
+        spec, name = replica.spec, ReplicaName(replica.name)
+        group = spec.lvm_volume_group_name
+        views.append(
+            ReplicaView(
+                replica=replica,
+                member=members.get(name),
+                node=nodes.get(spec.node_name) if spec.node_name is not None else None,
+                volumes=tuple(piece for piece in pieces if piece.name[:-_DISK_SUFFIX] == name),
+                group=reader.get(LVMVolumeGroup, group) if group is not None else None,
+                ledgers=tuple(each for each in ledgers if name in each.spec.replicas or name in each.status.replicas),
+            )
+        )
+    views.sort(key=lambda view: replica_id(view.name))
+    return tuple(views)

@@ -1,0 +1,322 @@
+"""The frozen picture of one volume: everything that a decision about it may depend on, and questions to ask of it.
+
+All three reconcilers decide on the same picture. Gathering it is cheap: a handful of look-ups by name and by index,
+whatever the size of the cluster; the disks of a whole pool are looked at only while a replica has no place
+(``quorate.volumes.volume.places``).
+
+**Whose word counts.** A node's report counts only while its agent's Lease is fresh, judged by when we saw it change; a
+Lease that nobody holds is stale at once. A stale member's state is what its fresh peers say of it; when nobody says,
+it is down. ``VolumeView.state_of`` is that rule; nothing else should read ``rvr.status.drbd.status``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from quorate.api import core
+from quorate.api.cluster_config import ClusterConfigSpec
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.meta import NodeName, VolumeName
+from quorate.api.names import logical_volume, replica_id
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import (
+    DRBDResourceOperation,
+    LVMLogicalVolume,
+    LVMVolumeGroup,
+    ReplicatedStorageClass,
+    ReplicatedStoragePool,
+    ReplicatedVolume,
+    ReplicatedVolumeAttachment,
+    ReplicatedVolumeReplica,
+)
+from quorate.api.storage.datamesh import Datamesh, Formation, Member, Transition, TransitionType
+from quorate.api.storage.drbd import (
+    Address,
+    Connection,
+    ConnectionState,
+    DiskState,
+    DrbdStatus,
+    ReplicationState,
+    ReplicaType,
+    Role,
+)
+from quorate.api.storage.rsp import EligibleNode
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node that bears on the volume."""
+
+    name: NodeName
+    #: None: there is no such core Node (any more).
+    machine: core.Node | None
+    #: Its agent has renewed its Lease lately: what it reports counts.
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """A replica, and everything that belongs to it."""
+
+    replica: ReplicatedVolumeReplica
+    #: Its place in the datamesh; None: it is not a member.
+    member: Member | None = None
+    #: Its node; None: it has none yet.
+    node: NodeView | None = None
+    #: Every logical volume of it, on whatever disk.
+    volumes: tuple[LVMLogicalVolume, ...] = ()
+    #: The group that its disk is of.
+    group: LVMVolumeGroup | None = None
+    #: Every ledger that has an entry of it, asked for or granted.
+    ledgers: tuple[DiskSchedule, ...] = ()
+
+    @property
+    def name(self) -> ReplicaName:
+        """Of the replica."""
+        return ReplicaName(self.replica.name)
+
+    @property
+    def id(self) -> int:
+        """The number in its name; also its DRBD node id."""
+        return replica_id(self.name)
+
+    @property
+    def type(self) -> ReplicaType:
+        """What it is intended to be; what it is now is the member's."""
+        return self.replica.spec.type
+
+    @property
+    def diskful(self) -> bool:
+        """Whether it is intended to have a disk."""
+        return self.replica.spec.type is ReplicaType.DISKFUL
+
+    @property
+    def node_name(self) -> NodeName | None:
+        """Where it is."""
+        return self.replica.spec.node_name
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether it has a node and, if it needs one, a disk. Both are given only once the space is granted."""
+        spec = self.replica.spec
+        return spec.node_name is not None and (not self.diskful or spec.lvm_volume_group_name is not None)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether its agent's word counts."""
+        return self.node is not None and self.node.fresh
+
+    @property
+    def report(self) -> DrbdStatus | None:
+        """What its kernel shows, while its agent's word counts; None: nothing is known, or the resource is not up."""
+        return self.replica.status.drbd.status if self.fresh else None
+
+    @property
+    def address(self) -> Address | None:
+        """Where its agent listens."""
+        return self.replica.status.drbd.config.address
+
+    @property
+    def logical_volume(self) -> LVMLogicalVolume | None:
+        """The one on the disk that is chosen."""
+        spec = self.replica.spec
+        if spec.lvm_volume_group_name is None:
+            return None
+        name = logical_volume(self.name, spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "")
+        return next((volume for volume in self.volumes if volume.name == name), None)
+
+    def confirms(self, revision: int) -> bool:
+        """Whether its kernel shows this revision, by the word of a living agent."""
+        return self.fresh and self.replica.status.datamesh_revision >= revision
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """What is known of a member now."""
+
+    #: Whether anybody who counts has it in touch.
+    up: bool
+    disk: str = DiskState.UNKNOWN
+    role: str = Role.UNKNOWN
+    #: Whether it has quorum, by its own word; None: it does not say.
+    quorum: bool | None = None
+    #: Whose word it is; empty: nobody's.
+    said_by: tuple[ReplicaName, ...] = ()
+
+
+DOWN = MemberState(up=False)
+
+
+@dataclass(frozen=True)
+class VolumeView:
+    """One volume."""
+
+    name: VolumeName
+    #: None: there is none; children may be left.
+    rv: ReplicatedVolume | None
+    rsc: ReplicatedStorageClass | None = None
+    #: The pool of the volume's own configuration; without one, of its class's.
+    rsp: ReplicatedStoragePool | None = None
+    #: By id.
+    replicas: tuple[ReplicaView, ...] = ()
+    attachments: tuple[ReplicatedVolumeAttachment, ...] = ()
+    #: The one that gives a new volume its first data.
+    operation: DRBDResourceOperation | None = None
+    #: Of its replicas, and those that are to use it.
+    nodes: Mapping[NodeName, NodeView] = field(default_factory=dict)
+    config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
+
+    @cached_property
+    def by_name(self) -> Mapping[ReplicaName, ReplicaView]:
+        """Replicas by name."""
+        return {replica.name: replica for replica in self.replicas}
+
+    @cached_property
+    def datamesh(self) -> Datamesh:
+        """Who takes part."""
+        return self.rv.status.datamesh if self.rv is not None else Datamesh()
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All of them, by id, hidden and excused ones included."""
+        return self.datamesh.members
+
+    @cached_property
+    def members_by_name(self) -> Mapping[ReplicaName, Member]:
+        """Members by name."""
+        return {member.name: member for member in self.members}
+
+    @property
+    def diskful_members(self) -> tuple[Member, ...]:
+        """Those that hold a copy."""
+        return tuple(member for member in self.members if member.type is ReplicaType.DISKFUL)
+
+    def replica(self, name: ReplicaName) -> ReplicaView | None:
+        """A replica by its name."""
+        return self.by_name.get(name)
+
+    def on_node(self, node: NodeName) -> ReplicaView | None:
+        """The replica on a node, deleting ones included."""
+        return next((replica for replica in self.replicas if replica.node_name == node), None)
+
+    @property
+    def formation(self) -> Formation | None:
+        """The birth that is under way; None: it is over, or has not begun."""
+        found = self.transition(TransitionType.FORMATION)
+        return found.formation if found is not None else None
+
+    @property
+    def forming(self) -> bool:
+        """Whether the volume has yet to be born (002: revision 0, or a Formation under way)."""
+        return self.rv is not None and (self.rv.status.datamesh_revision == 0 or self.formation is not None)
+
+    def transition(self, kind: TransitionType) -> Transition | None:
+        """The first of this type that is under way."""
+        if self.rv is None:
+            return None
+        return next((each for each in self.rv.status.datamesh_transitions if each.type is kind), None)
+
+    @cached_property
+    def access_nodes(self) -> tuple[NodeName, ...]:
+        """Nodes that are to use the volume: the queue first, then whoever has only just asked. No deleting ones."""
+        if self.rv is None:
+            return ()
+        asked = {each.spec.node_name: None for each in self.attachments if not each.deleting}
+        if not self.rv.deleting:
+            asked.update(dict.fromkeys(self.rv.spec.publish_on))
+        queued = [each.node_name for each in self.rv.status.attach_requests if each.node_name in asked]
+        return tuple(dict.fromkeys([*queued, *asked]))
+
+    def eligible(self, node: NodeName | None) -> EligibleNode | None:
+        """The node as the pool lists it."""
+        return self._eligible.get(node) if node is not None else None
+
+    @cached_property
+    def _eligible(self) -> Mapping[NodeName, EligibleNode]:
+        listed = self.rsp.status.eligible_nodes if self.rsp is not None else ()
+        return {node.node_name: node for node in listed}
+
+    # Whose word counts.
+
+    def state_of(self, name: ReplicaName) -> MemberState:
+        """What is known of a member: its own word while it is fresh; otherwise what fresh peers say; otherwise down."""
+        return self._states[name]
+
+    @cached_property
+    def _states(self) -> Mapping[ReplicaName, MemberState]:
+        known = {replica.name: self._state(replica.name) for replica in self.replicas}
+        known.update({member.name: self._state(member.name) for member in self.members if member.name not in known})
+        return known
+
+    def _state(self, name: ReplicaName) -> MemberState:
+        own = self.by_name.get(name)
+        if own is not None and own.fresh:
+            return _own_word(name, own.report)
+        return _word_of_peers(self._links_to(name, replica_id(name)))
+
+    def _links_to(self, name: ReplicaName, node_id: int) -> Iterator[tuple[ReplicaName, Connection]]:
+        """How fresh others see a member."""
+        for other in self.replicas:
+            if other.name != name and (link := link_to(other.report, node_id)) is not None:
+                yield other.name, link
+
+    def connected(self, one: ReplicaName, other: ReplicaName) -> bool:
+        """Whether two members are in touch: every fresh end says so, and there is one."""
+        said = [
+            link is not None and link.connection_state == ConnectionState.CONNECTED
+            for here, there in ((one, other), (other, one))
+            if (replica := self.by_name.get(here)) is not None and replica.fresh
+            for link in (link_to(replica.report, replica_id(there)),)
+        ]
+        return bool(said) and all(said)
+
+    def replication(self, one: ReplicaName, other: ReplicaName) -> str:
+        """What flows from one member to another, by the one's own word; empty: it does not say."""
+        replica = self.by_name.get(one)
+        link = link_to(replica.report, replica_id(other)) if replica is not None else None
+        return link.peer_devices[0].replication_state if link is not None and link.peer_devices else ""
+
+    def resyncing(self) -> bool:
+        """Whether any fresh member is copying or comparing."""
+        return any(
+            device.replication_state not in _AT_REST
+            for replica in self.replicas
+            if replica.report is not None
+            for link in replica.report.connections
+            for device in link.peer_devices
+        )
+
+
+_AT_REST = frozenset({"", ReplicationState.OFF, ReplicationState.ESTABLISHED})
+
+
+def link_to(report: DrbdStatus | None, node_id: int) -> Connection | None:
+    """A member's link to another."""
+    if report is None:
+        return None
+    return next((link for link in report.connections if link.peer_node_id == node_id), None)
+
+
+def disk_of(report: DrbdStatus | None) -> str:
+    """The state of a member's own disk."""
+    return report.devices[0].disk_state if report is not None and report.devices else DiskState.UNKNOWN
+
+
+def _own_word(name: ReplicaName, report: DrbdStatus | None) -> MemberState:
+    if report is None:
+        return MemberState(up=False, said_by=(name,))
+    quorum = report.devices[0].quorum if report.devices else None
+    return MemberState(up=True, disk=disk_of(report), role=report.role, quorum=quorum, said_by=(name,))
+
+
+def _word_of_peers(links: Iterable[tuple[ReplicaName, Connection]]) -> MemberState:
+    """Only a peer that has it in touch knows anything: what a cut link shows is remembered."""
+    in_touch = [(name, link) for name, link in links if link.connection_state == ConnectionState.CONNECTED]
+    if not in_touch:
+        return DOWN
+    _, link = in_touch[0]
+    disk = link.peer_devices[0].peer_disk_state if link.peer_devices else DiskState.UNKNOWN
+    role = Role.PRIMARY if any(link.peer_role == Role.PRIMARY for _, link in in_touch) else link.peer_role
+    return MemberState(up=True, disk=disk, role=role, said_by=tuple(name for name, _ in in_touch))

@@ -1,0 +1,276 @@
+"""Which objects wake which volumes. All three reconcilers have the volume's name as their key, and the same watches.
+
+An object that names its volume wakes it directly (``WATCHES``). One that concerns many volumes does not know them:
+a class, a pool, a node, a disk. For those ``fan_out`` is a controller whose pass looks the volumes up, by index, and
+wakes them through a Signal; it writes nothing. Each is heard only when something changes that a volume cares about:
+
+| object                 | heard when                                             | wakes                                  |
+|------------------------|--------------------------------------------------------|----------------------------------------|
+| ReplicatedStorageClass | its configuration changes, or it comes or goes         | volumes of the class                   |
+| ReplicatedStoragePool  | eligible nodes change                                  | its volumes that wait or are changing  |
+| Node, core             | it comes, goes, is (not) ready, cordoned, evacuated    | volumes that are, or are to be, there  |
+| Node, longhorn; Lease  | the node's agent falls silent, speaks again, lets go   | the same                               |
+| DiskSchedule           | it can give more than before                           | volumes that wait for a place there    |
+
+A ledger wakes a volume directly while the volume's request and its answer differ; so it does, with both asked, in the
+moment when the answer comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from quorate.api import conditions, core, labels, longhorn, names
+from quorate.api.cluster_config import ClusterConfig
+from quorate.api.conditions.disks import Schedulable
+from quorate.api.conditions.inventory import Ready
+from quorate.api.core import Lease
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.longhorn.disk_schedule import DiskScheduledResourcesStatus, EntryState
+from quorate.api.meta import ConditionStatus, NodeName, Resource
+from quorate.api.names import volume_of_replica
+from quorate.api.storage import (
+    DRBDResourceOperation,
+    LVMLogicalVolume,
+    LVMVolumeGroup,
+    ReplicatedStorageClass,
+    ReplicatedStoragePool,
+    ReplicatedVolume,
+    ReplicatedVolumeAttachment,
+    ReplicatedVolumeReplica,
+)
+from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys
+
+VOLUMES_OF_CLASS: Final = "volumes of a class"
+UNSETTLED_OF_POOL: Final = "volumes of a pool that are changing"
+VOLUMES_FOR_NODE: Final = "volumes to be used on a node"
+REPLICAS_ON: Final = "replicas on a node"
+WITHOUT_PLACE: Final = "replicas without a place"
+#: The one value of ``WITHOUT_PLACE``.
+WAITING: Final = "waiting"
+
+_LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
+
+
+def key(volume: str) -> Key:
+    """The key of a volume."""
+    return Key("", volume)
+
+
+def _of_replica(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
+    return (key(replica.spec.replicated_volume_name),)
+
+
+def _of_attachment(attachment: ReplicatedVolumeAttachment) -> Iterable[Key]:
+    return (key(attachment.spec.replicated_volume_name),)
+
+
+def _of_operation(operation: DRBDResourceOperation) -> Iterable[Key]:
+    return (key(volume_of_replica(operation.spec.drbd_resource_name)),)
+
+
+def _of_labelled(obj: Resource) -> Iterable[Key]:
+    volume = obj.metadata.labels.get(labels.REPLICATED_VOLUME)
+    return (key(volume),) if volume else ()
+
+
+def _of_open_entries(schedule: DiskSchedule) -> Iterable[Key]:
+    """Volumes whose request this ledger has not answered as asked."""
+    asked, told = schedule.spec.replicas, schedule.status.replicas
+    unanswered = [name for name, size in asked.items() if not _settled(told.get(name), size)]
+    returned = [name for name in told if name not in asked]
+    return [key(volume) for volume in dict.fromkeys(name[:-2] for name in (*unanswered, *returned))]
+
+
+def _settled(answer: DiskScheduledResourcesStatus | None, size: int) -> bool:
+    return answer is not None and answer.requested_size == size and answer.state is EntryState.SCHEDULED
+
+
+#: For every reconciler of this package, beside its own signal from ``fan_out``.
+WATCHES: Final[tuple[Watch[Any], ...]] = (
+    Watch(ReplicatedVolume),
+    Watch(ReplicatedVolumeReplica, _of_replica),
+    Watch(ReplicatedVolumeAttachment, _of_attachment),
+    Watch(DRBDResourceOperation, _of_operation),
+    Watch(LVMLogicalVolume, _of_labelled),
+    Watch(DiskSchedule, _of_open_entries),
+    Watch(ReplicatedStorageClass, no_keys),
+    Watch(ReplicatedStoragePool, no_keys),
+    Watch(LVMVolumeGroup, no_keys),
+    Watch(core.Node, no_keys),
+    Watch(Lease, no_keys),
+    Watch(ClusterConfig, no_keys),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """Volumes that something has changed for."""
+
+    volumes: tuple[str, ...]
+
+
+def fan_out(signal: Signal) -> Controller[Any]:
+    """Wakes, through the signal, the volumes that a class, a pool, a node or a disk concerns."""
+
+    def decide(concerned: Concerned, _: datetime, __: Random) -> Plan:
+        return Plan(effects=tuple(partial(signal.wake, key(volume)) for volume in concerned.volumes))
+
+    return Controller(
+        name="volume-fan-out",
+        watches=(
+            Watch(ReplicatedStorageClass, _topic("class"), when=_configuration_changed),
+            Watch(ReplicatedStoragePool, _topic("pool"), when=_nodes_changed),
+            Watch(core.Node, _topic("node"), when=_machine_changed),
+            Watch(longhorn.Node, _topic("node"), when=_agent_changed),
+            Watch(Lease, _of_lease, when=_holder_changed),
+            Watch(DiskSchedule, _of_disk, when=_can_give_more),
+            Watch(ReplicatedVolume, no_keys),
+            Watch(ReplicatedVolumeReplica, no_keys),
+        ),
+        observe=_concerned,
+        decide=decide,
+        indexes=_INDEXES,
+        workers=1,
+    )
+
+
+def _topic(topic: str) -> Callable[[Resource], Iterable[Key]]:
+    return lambda obj: (Key(topic, obj.name),)
+
+
+def _of_lease(lease: Lease) -> Iterable[Key]:
+    if lease.namespace == names.NAMESPACE and lease.name.startswith(_LEASE_PREFIX):
+        return (Key("node", lease.name.removeprefix(_LEASE_PREFIX)),)
+    return ()
+
+
+def _of_disk(schedule: DiskSchedule) -> Iterable[Key]:
+    return (Key("disk", schedule.spec.name),)
+
+
+def _concerned(reader: Reader, subject: Key) -> Concerned | None:
+    found = dict.fromkeys(_SUBJECTS[subject.namespace](reader, subject.name))
+    return Concerned(tuple(found)) if found else None
+
+
+def _volumes_of_class(reader: Reader, name: str) -> Iterable[str]:
+    return (volume.name for volume in reader.find(ReplicatedVolume, VOLUMES_OF_CLASS, name))
+
+
+def _volumes_of_pool(reader: Reader, name: str) -> Iterable[str]:
+    changing = [volume.name for volume in reader.find(ReplicatedVolume, UNSETTLED_OF_POOL, name)]
+    return (*changing, *_waiting_for_place(reader, {name}))
+
+
+def _volumes_on_node(reader: Reader, name: str) -> Iterable[str]:
+    here = [replica.spec.replicated_volume_name for replica in reader.find(ReplicatedVolumeReplica, REPLICAS_ON, name)]
+    return (*here, *(volume.name for volume in reader.find(ReplicatedVolume, VOLUMES_FOR_NODE, name)))
+
+
+def _volumes_for_disk(reader: Reader, disk: str) -> Iterable[str]:
+    group, _, thin_pool = disk.partition("/")
+    pools = {
+        pool.name
+        for pool in reader.list(ReplicatedStoragePool)
+        if any((each.name, each.thin_pool_name or "") == (group, thin_pool) for each in pool.spec.lvm_volume_groups)
+    }
+    return _waiting_for_place(reader, pools)
+
+
+def _waiting_for_place(reader: Reader, pools: set[str]) -> Iterable[str]:
+    for replica in reader.find(ReplicatedVolumeReplica, WITHOUT_PLACE, WAITING):
+        volume = reader.get(ReplicatedVolume, replica.spec.replicated_volume_name)
+        configuration = volume.status.configuration if volume is not None else None
+        if configuration is not None and configuration.replicated_storage_pool_name in pools:
+            yield replica.spec.replicated_volume_name
+
+
+_SUBJECTS: Final[Mapping[str, Callable[[Reader, str], Iterable[str]]]] = {
+    "class": _volumes_of_class,
+    "pool": _volumes_of_pool,
+    "node": _volumes_on_node,
+    "disk": _volumes_for_disk,
+}
+
+
+def _unsettled_of_pool(volume: ReplicatedVolume) -> Iterable[str]:
+    status = volume.status
+    if status.configuration is None or (status.datamesh_revision and not status.datamesh_transitions):
+        return ()
+    return (status.configuration.replicated_storage_pool_name,)
+
+
+def _node_if_any(replica: ReplicatedVolumeReplica) -> Iterable[str]:
+    return (replica.spec.node_name,) if replica.spec.node_name is not None else ()
+
+
+def _if_without_place(replica: ReplicatedVolumeReplica) -> Iterable[str]:
+    return (WAITING,) if replica.spec.node_name is None else ()
+
+
+_INDEXES: Final[tuple[Index[Any], ...]] = (
+    Index(ReplicatedVolume, VOLUMES_OF_CLASS, lambda volume: (volume.spec.replicated_storage_class_name,)),
+    Index(ReplicatedVolume, UNSETTLED_OF_POOL, _unsettled_of_pool),
+    Index(ReplicatedVolume, VOLUMES_FOR_NODE, lambda volume: volume.spec.publish_on),
+    Index(ReplicatedVolumeReplica, REPLICAS_ON, _node_if_any),
+    Index(ReplicatedVolumeReplica, WITHOUT_PLACE, _if_without_place),
+)
+
+
+# What of a change matters.
+
+
+def _configuration_changed(before: ReplicatedStorageClass | None, after: ReplicatedStorageClass | None) -> bool:
+    if before is None or after is None:
+        return True
+    old, new = before.status, after.status
+    return (old.configuration_generation, old.configuration) != (new.configuration_generation, new.configuration)
+
+
+def _nodes_changed(before: ReplicatedStoragePool | None, after: ReplicatedStoragePool | None) -> bool:
+    return before is None or after is None or before.status.eligible_nodes != after.status.eligible_nodes
+
+
+def _machine_changed(before: core.Node | None, after: core.Node | None) -> bool:
+    return before is None or after is None or _of_machine(before) != _of_machine(after)
+
+
+def _of_machine(node: core.Node) -> tuple[object, ...]:
+    ready = next((each.status for each in node.status.conditions if each.type == "Ready"), "")
+    metadata = node.metadata
+    return ready, node.spec.unschedulable, metadata.annotations, metadata.labels, metadata.deletion_timestamp is None
+
+
+def _agent_changed(before: longhorn.Node | None, after: longhorn.Node | None) -> bool:
+    return before is None or after is None or _reason(before) != _reason(after)
+
+
+def _reason(node: longhorn.Node) -> str:
+    found = conditions.find(node.status.conditions, Ready)
+    return found.reason if found is not None else ""
+
+
+def _holder_changed(before: Lease | None, after: Lease | None) -> bool:
+    return before is None or after is None or bool(before.spec.holder_identity) != bool(after.spec.holder_identity)
+
+
+def _can_give_more(before: DiskSchedule | None, after: DiskSchedule | None) -> bool:
+    if before is None or after is None:
+        return after is not None
+    old, new = before.status, after.status
+    return (
+        new.storage_scheduled < old.storage_scheduled
+        or new.storage_available > old.storage_available
+        or (_takes_more(after) and not _takes_more(before))
+    )
+
+
+def _takes_more(schedule: DiskSchedule) -> bool:
+    found = conditions.find(schedule.status.conditions, Schedulable)
+    return found is not None and found.status is ConditionStatus.TRUE
