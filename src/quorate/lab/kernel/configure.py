@@ -81,7 +81,7 @@ def new_peer(resource: Resource, peer_id: int, values: Mapping[str, str]) -> Rep
 
 
 def net_options(connection: Connection, values: Mapping[str, str], *, set_defaults: bool) -> Reply:
-    """Set net options of a connection, in use or not."""
+    """Set net options of a connection, in use or not. Hiding or showing a peer counts with the next change of state."""
     options = connection.options.changed(values, set_defaults=set_defaults)
     reply = _check_algorithms(options)
     if not reply.ok:
@@ -89,10 +89,7 @@ def net_options(connection: Connection, values: Mapping[str, str], *, set_defaul
     both_primary = connection.resource.now.role is Role.PRIMARY is connection.now.peer_role
     if both_primary and connection.options.yes("allow-two-primaries") and not options.yes("allow-two-primaries"):
         return Reply(Code.TWO_PRIMARIES_IN_USE)
-    before = connection.options
     connection.options = options
-    if before["allow-remote-read"] != options["allow-remote-read"]:
-        Change(connection.resource, "net-options", hard=True, recalculate=True).commit()
     return DONE
 
 
