@@ -111,6 +111,15 @@ def _without_connects(commands: list[list[str]]) -> list[list[str]]:
     return [command for command in commands if command[1] != "connect"]
 
 
+def test_dump_prints_a_resource_as_the_real_drbdadm_does(tmp_path: Path, nodes: list[Node]) -> None:
+    text = resource(1, 2, diskless=(3,), net="net { allow-remote-read no; }")
+    path = tmp_path / "r.res"
+    path.write_text(text)
+    nodes[0].host.files[str(path)] = text.encode()
+    ours = nodes[0].run(f"drbdadm -c {path} dump r").stdout
+    assert ours == real_drbdadm()._run("-c", str(path), "dump", "r", node="n1").stdout
+
+
 def test_three_members_form_and_serve(nodes: list[Node]) -> None:
     bring_up(nodes, resource(1, 2, 3))
     nodes[0].run("drbdadm primary r")

@@ -99,6 +99,10 @@ class Configuration:
         if problems:
             raise ConfigInvalid("\n".join([*problems, "command sh-nop exited with code 10"]))
 
+    def where(self, name: str) -> str:
+        """The file and line in which a resource is defined."""
+        return next(entry.where(entry.resource.line) for entry in self._placed if entry.resource.name == name)
+
     def part(self, name: str, host_name: str) -> Part | None:
         """The host's part in a resource; None when the resource does not mention it."""
         resource = self.resources.get(name)

@@ -6,13 +6,12 @@ options. That is how the real one is.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from quorate.lab.tools.conf.configuration import MAIN_FILE, ConfigInvalid, Configuration, Part
 from quorate.lab.tools.conf.model import Volume
-from quorate.lab.tools.drbd import adjust
+from quorate.lab.tools.drbd import adjust, dump_config
 from quorate.lab.tools.drbd.meta import drbdmeta
 from quorate.lab.tools.drbd.setup import drbdsetup
 from quorate.lab.tools.process import Process, Program
@@ -270,13 +269,12 @@ _COMMANDS: dict[str, Callable[[_Adm], int]] = {
 
 
 def _dump(process: Process, configuration: Configuration, line: _CommandLine) -> int:
-    """The files themselves: each is a resource's own text."""
-    names = set(line.objects) - {"all"}
-    for path, data in sorted(process.host.files.items()):
-        if posixpath.dirname(path) == "/etc/drbd.d" and path.endswith(".res"):
-            text = data.decode(errors="replace")
-            if not names or any(
-                f'"{name}"' in text or f" {name} " in text for name in names & set(configuration.resources)
-            ):
-                process.out(f"# resource from {path}\n{text}\n")
+    """What the files say, in drbdadm's own layout."""
+    chosen = [name for name in line.objects if name != "all"] or list(configuration.resources)
+    for name in chosen:
+        resource = configuration.resources.get(name)
+        if resource is None:
+            process.err(f"'{name}' not defined in your config (for this host).\n")
+            return _FAILED
+        process.out(dump_config.text(resource, host=process.host.name, defined_at=configuration.where(name)))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.lab.drives import hash_of
 from quorate.lab.kernel import BlockDevice
 from quorate.lab.kernel import metadata as kernel_metadata
 from quorate.lab.kernel.block import BLOCK
@@ -60,8 +61,7 @@ class _Drbdmeta:
         if not self._confirmed():
             self._process.out("Operation canceled.\n")
             return _FAILED
-        uuid = (kernel_metadata_uuid(self._process, self._path)) or 1
-        made = kernel_metadata.create(self._device, max_peers, uuid)
+        made = kernel_metadata.create(self._device, max_peers, _device_uuid(self._process, self._path))
         self._process.out(
             "initializing activity log\n"
             f"initializing bitmap ({dump.bitmap_bytes(made) >> 10} KB) to all zero\n"
@@ -168,8 +168,6 @@ def _without_force(words: list[str]) -> list[str]:
     return [word for word in words if word not in ("--force", "-f")]
 
 
-def kernel_metadata_uuid(process: Process, path: str) -> int:
-    """A device's own number: different for every creation, the same in every run."""
-    from quorate.lab.drives import hash_of
-
+def _device_uuid(process: Process, path: str) -> int:
+    """A device's own number: another for every creation, the same in every run."""
     return hash_of(f"{process.host.name}/{path}/{process.pid}/{process.host.world.now}") << 8 | 1
