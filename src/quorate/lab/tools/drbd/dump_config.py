@@ -71,7 +71,7 @@ def _settings(name: str, settings: Settings) -> Iterator[str]:
     if settings:
         yield f"{name} {{"
         for option, value in settings:
-            yield f"    {option:<16} {value:>3};"
+            yield f"    {option:<13} {value};" if option == "_name" else f"    {option:<16} {value:>3};"
         yield "}"
 
 
