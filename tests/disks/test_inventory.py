@@ -14,10 +14,11 @@ from quorate.api.conditions import find
 from quorate.api.conditions.disks import LowSpace, Schedulable
 from quorate.api.conditions.inventory import Ready
 from quorate.api.conditions.lvm import Ready as GroupReady
+from quorate.api.core.lease import LeaseSpec
 from quorate.api.longhorn import Node
 from quorate.api.longhorn.disk_schedule import DiskScheduleStatus
 from quorate.api.longhorn.node import DiskStatus, NodeSpec
-from quorate.api.meta import Bytes, Resource
+from quorate.api.meta import Bytes, MicroTime, Resource
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import ThinPool, VolumeGroupPhase
 from quorate.api.struct import replace
@@ -162,7 +163,8 @@ def test_a_silent_agent_makes_its_disks_unknown_and_what_it_said_stays() -> None
 def test_a_node_is_looked_at_again_when_its_agent_would_be_silent_for_too_long() -> None:
     assert looked(inventory(), group(), silent={"n1": 30.0}).requeue_after == 10.0
     assert looked(inventory(), group(), silent={"n1": 39.999}).requeue_after == 1.0
-    assert looked(inventory(), group(), silent={"n1": 50.0}).requeue_after is None
+    assert looked(inventory(), group(), silent={"n1": 50.0}).requeue_after == 5.0
+    assert looked(inventory(), group(), silent={}).requeue_after is None
 
 
 def test_the_low_water_mark_is_the_cluster_configurations() -> None:
@@ -282,9 +284,14 @@ def test_a_group_gets_the_label_by_which_its_agent_finds_it() -> None:
     assert write.patch == {"metadata": {"labels": {labels.NODE: "n1"}}}
 
 
-def test_a_lease_wakes_only_the_node_whose_agents_it_is() -> None:
+def test_a_lease_wakes_only_the_node_whose_agents_it_is_and_its_renewals_wake_nobody() -> None:
     (watch,) = [watch for watch in INVENTORY_CONTROLLER.watches if watch.cls is core.Lease]
     agents = core.Lease(metadata=meta("quorate-agent-n1", namespace=names.NAMESPACE))
     assert [key.name for key in watch.keys(agents)] == ["n1"]
+    assert watch.when is not None
+    assert watch.when(None, agents)
+    renewed = replace(agents, spec=LeaseSpec(renew_time=MicroTime("2030-01-01T00:00:00.000000Z")))
+    assert not watch.when(agents, renewed)
+    assert watch.when(agents, replace(agents, spec=LeaseSpec(holder_identity="another")))
     others = [meta("quorate-agent-n1", namespace="elsewhere"), meta("leader", namespace=names.NAMESPACE)]
     assert [list(watch.keys(core.Lease(metadata=other))) for other in others] == [[], []]

@@ -1,7 +1,7 @@
 """The controller of the inventory: one longhorn Node per node, with a disk for every volume group and thin pool.
 
-A pass is about one node. Its agent's Lease wakes it with every renewal, which is also how soon a changed ClusterConfig
-is noticed; a pass in which nothing is new writes nothing.
+A pass is about one node. Whether its agent still lives is looked up when it could have fallen silent, and every few
+seconds once it has: renewals of the Lease wake nobody. That is also how soon a changed ClusterConfig is noticed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from quorate.engine import Controller, Create, Delete, Index, Key, PatchStatus, 
 #: LVMVolumeGroups by node.
 BY_NODE: Final = "node"
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
-#: Nobody is looked at again sooner than after so many seconds: what we hear of a Lease is a moment behind.
+#: A node whose agent may be about to fall silent is looked at after so many seconds at least: we hear a moment late.
 _SOONEST: Final = 1.0
+#: A node whose agent has fallen silent is looked at so often, in seconds.
+_WHILE_SILENT: Final = 5.0
 _UNKNOWN_DISK: Final = DiskStatus()
 
 
@@ -101,14 +103,15 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     return Plan(
         writes=writes,
         status=PatchStatus(inventory, replace(inventory, status=_status(inventory, view, now))),
-        requeue_after=_until_stale(view),
+        requeue_after=_next_look(view),
     )
 
 
-def _until_stale(view: NodeView) -> float | None:
-    if view.agent_silent_for is None or not view.agent_is_fresh:
-        return None
-    return max(_SOONEST, view.config.agent.lease_duration.seconds - view.agent_silent_for)
+def _next_look(view: NodeView) -> float | None:
+    silent = view.agent_silent_for
+    if silent is None:
+        return None  # The first Lease wakes us.
+    return max(_SOONEST, view.config.agent.lease_duration.seconds - silent) if view.agent_is_fresh else _WHILE_SILENT
 
 
 def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:
@@ -194,6 +197,10 @@ def _of_lease(lease: Lease) -> Iterable[Key]:
     return ()
 
 
+def _is_no_renewal(old: Lease | None, new: Lease | None) -> bool:
+    return old is None or new is None or old.spec.holder_identity != new.spec.holder_identity
+
+
 def _own(inventory: Node) -> Iterable[Key]:
     return _inventory_key(inventory.name) if inventory.namespace == names.NAMESPACE else ()
 
@@ -205,7 +212,7 @@ INVENTORY_CONTROLLER = Controller(
         Watch(core.Node, _of_machine),
         Watch(LVMVolumeGroup, _of_group),
         Watch(Drive, _of_drive),
-        Watch(Lease, _of_lease),
+        Watch(Lease, _of_lease, when=_is_no_renewal),
         Watch(DiskSchedule, no_keys),
         Watch(ClusterConfig, no_keys),
     ),

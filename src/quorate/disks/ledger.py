@@ -69,6 +69,8 @@ def settle(
         before = answers.get(entry)
         if before is None:
             pending.append(entry)
+        elif size == before.requested_size == before.scheduled_size and before.state is EntryState.SCHEDULED:
+            settled[entry] = before  # As nearly all are.
         elif size <= before.scheduled_size:
             settled[entry] = _granted(before, max(size, _least(before, entry, in_use)), size)
         else:

@@ -11,7 +11,7 @@ pass looks at no entry.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import Final
@@ -29,7 +29,7 @@ from quorate.api.longhorn.disk_schedule import (
 from quorate.api.meta import Bytes, ConditionStatus, ObjectMeta
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.struct import replace
-from quorate.disks.entries import Entry, Sort, all_answers, all_requests, amount, answered, requested
+from quorate.disks.entries import Entry, Sort, all_answers, all_requests, amount
 from quorate.disks.ledger import Refusal, Terms, settle
 from quorate.disks.owners import owner_created, size_in_use
 from quorate.disks.place import Place, choose, places_of
@@ -59,40 +59,53 @@ _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """Everything that is in a ledger, and what is known of what is to be decided."""
+
+    requests: Mapping[Entry, Bytes]
+    answers: Mapping[Entry, DiskScheduledResourcesStatus]
+    #: Of what is pending.
+    owner_created: Mapping[Entry, datetime]
+    #: Of what is to be given back.
+    in_use: Mapping[Entry, int]
+
+
+@dataclass(frozen=True, slots=True)
 class DiskView:
     """One ledger, and what bears on it."""
 
     name: str
     schedule: DiskSchedule | None
     places: tuple[Place, ...]
-    #: Of what is pending.
-    owner_created: Mapping[Entry, datetime] = field(default_factory=dict)
-    #: Of what is to be given back.
-    in_use: Mapping[Entry, int] = field(default_factory=dict)
+    #: None: every request is answered, and every answer asked for.
+    undecided: Entries | None = None
 
 
 def observe(reader: Reader, key: Key) -> DiskView | None:
-    """Gather the ledger and its disk, and of its entries those about which there is something to decide."""
+    """Gather the ledger and its disk, and its entries if there is something to decide about them."""
     schedule = reader.get(DiskSchedule, key.name, names.NAMESPACE)
     places = places_of(key.name, reader.find(Node, BY_DISK, key.name))
     if schedule is None:
         return DiskView(key.name, None, places) if places else None
-    if not _undecided(schedule):
-        return DiskView(key.name, schedule, places)
+    return DiskView(key.name, schedule, places, _entries(reader, schedule) if _is_undecided(schedule) else None)
+
+
+def _entries(reader: Reader, schedule: DiskSchedule) -> Entries:
+    requests, answers = dict(all_requests(schedule)), dict(all_answers(schedule))
     created: dict[Entry, datetime] = {}
     in_use: dict[Entry, int] = {}
-    for entry, size in all_requests(schedule):
-        before = answered(schedule, entry)
+    for entry, size in requests.items():
+        before = answers.get(entry)
         if before is None or size > before.scheduled_size:
             since = owner_created(reader, entry)
             if since is not None:
                 created[entry] = since
         elif size < before.scheduled_size:
             in_use[entry] = size_in_use(reader, schedule, entry)
-    for entry, _ in all_answers(schedule):
-        if requested(schedule, entry) is None:
+    for entry in answers:
+        if entry not in requests:
             in_use[entry] = size_in_use(reader, schedule, entry)
-    return DiskView(key.name, schedule, places, created, in_use)
+    return Entries(requests, answers, created, in_use)
 
 
 def decide(view: DiskView, now: datetime, _: Random) -> Plan:
@@ -134,16 +147,18 @@ def _answer(schedule: DiskSchedule, place: Place | None, view: DiskView, now: da
     closed = None
     if schedulable.status is not ConditionStatus.TRUE:
         closed = Refusal(schedulable.reason, schedulable.message)
-    status = before
-    if _undecided(schedule):
+    status, again = before, None
+    if view.undecided is not None:
+        found = view.undecided
         answers = settle(
-            dict(all_requests(schedule)),
-            dict(all_answers(schedule)),
+            found.requests,
+            found.answers,
             Terms(available, closed),
-            in_use=view.in_use,
-            owner_created=view.owner_created,
+            in_use=found.in_use,
+            owner_created=found.owner_created,
         )
         status = _entered(before, answers)
+        again = LOOK_AGAIN if any(found.in_use.values()) else None
     over = status.storage_scheduled - available
     verdicts = (schedulable, _over_committed(over, available), _low_space(before, place))
     status = replace(
@@ -155,7 +170,7 @@ def _answer(schedule: DiskSchedule, place: Place | None, view: DiskView, now: da
     return Plan(
         status=PatchStatus(schedule, replace(schedule, status=status), if_unchanged=True),
         events=tuple(_events(schedule, status)),
-        requeue_after=LOOK_AGAIN if view.in_use and any(view.in_use.values()) else None,
+        requeue_after=again,
     )
 
 
@@ -167,7 +182,7 @@ def _entered(before: DiskScheduleStatus, answers: Mapping[Entry, DiskScheduledRe
     return replace(before, replicas=of(Sort.REPLICA), backing_images=of(Sort.IMAGE), storage_scheduled=total)
 
 
-def _undecided(schedule: DiskSchedule) -> bool:
+def _is_undecided(schedule: DiskSchedule) -> bool:
     """Whether there may be a request without an answer, or an answer without a request."""
     spec, status = schedule.spec, schedule.status
     return (
