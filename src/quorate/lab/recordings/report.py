@@ -59,7 +59,7 @@ def _miss(recording: Recording, outcome: Outcome) -> str:
 
 
 def replay_all(directory: Path, say: Callable[[str], None], *, verbose: bool = False) -> bool:
-    """Replay every recording in a directory; whether all match."""
+    """Replay every recording in a directory; whether there are any and all match."""
     complete, count = 0, 0
     for found in _verdicts(directory):
         count += 1
@@ -69,7 +69,7 @@ def replay_all(directory: Path, say: Callable[[str], None], *, verbose: bool = F
             for miss in found.misses:
                 say("  " + miss.replace("\n", "\n  "))
     say(f"{complete} of {count} recordings match")
-    return complete == count
+    return 0 < count == complete
 
 
 def _verdicts(directory: Path) -> Iterator[Verdict]:
