@@ -184,8 +184,9 @@ def _resize(
         word = "larger" if direction < 0 else "less"
         raise _Refused(f"New size given ({extents} extents) not {word} than existing size ({before} extents)")
     if direction < 0:
+        opened = " and open" if volume.device.holder is not None else ""
         process.err(
-            f"  WARNING: Reducing active logical volume to {sizes.shown(extents * EXTENT)}.\n"
+            f"  WARNING: Reducing active{opened} logical volume to {sizes.shown(extents * EXTENT)}.\n"
             "  THIS MAY DESTROY YOUR DATA (filesystem etc.)\n"
         )
         if not sure:
