@@ -58,7 +58,7 @@ def test_ten_thousand_replicas_form_and_lose_a_node_within_the_bound() -> None:
         for volume in world.node(f"n{node}").status()
     )
     assert quorate == VOLUMES * 3 - sum(7 in {(v * 3 + i) % NODES for i in range(3)} for v in range(VOLUMES))
-    assert world.next_event_at() is None or world.next_event_at() > 30  # type: ignore[operator]
+    assert world.next_event_at() is None
     assert time.process_time() - began < CPU_SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY_KIB
 

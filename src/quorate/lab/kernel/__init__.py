@@ -9,14 +9,16 @@ Every change of a resource's state goes through one door (`change`): the wanted 
 `events` subscribers. A change that concerns several nodes is a two-phase commit (`twopc`). Much that looks like an
 accident of timing in the recordings follows from that alone: see `change` about links that hang in NetworkFailure.
 
-    states, options, reply     the vocabulary
-    block, extents, metadata   backing devices and what DRBD keeps at their end
-    resource                   resource, device, connection, peer device
-    change, sanitize, rules    one state change; quorum
-    twopc, roles, connecting   changes that several nodes agree on
-    handshake, uuids, resync   who has the newer data, and copying it; `recovery` from being outdated
-    io, resize, verify         what users of the device see
-    status, events, show       what drbdsetup prints
+    states, options, reply          the vocabulary
+    block, extents, metadata        backing devices and what DRBD keeps at their end
+    resource, configure             a resource, its devices and connections; making and removing them
+    change, sanitize, quorum, rules one state change: what follows from it, who is quorate, what is refused
+    after, telling                  what a committed change sets in motion, here and at the peers
+    links, connecting, handshake    losing a peer, cleaning up, meeting again
+    twopc, roles, recovery          what several nodes agree on
+    uuids, resync, verify           who has the newer data, and copying it
+    disks, resize, io_engine        what is done to a replica, and what users of the device see
+    status, events, show            what drbdsetup prints
 """
 
 from quorate.lab.kernel.block import BlockDevice

@@ -55,7 +55,7 @@ def resume(resource: Resource) -> None:
 def begin(connection: Connection) -> None:
     """Start to look for the peer, unless the members are being counted."""
     resource = connection.resource
-    if connection.now.conn is not Conn.UNCONNECTED or resource.lookup.due or resource.gone:
+    if connection.now.conn is not Conn.UNCONNECTED or resource.counting or resource.gone:
         return
     change = Change(resource, "connecting")
     connection.new.conn = Conn.CONNECTING

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quorate.lab.kernel.block import BLOCK, BlockDevice
-from quorate.lab.kernel.metadata import Flag, Metadata, PeerMetadata
+from quorate.lab.kernel.metadata import Metadata, PeerMetadata
 from quorate.lab.kernel.options import Options
 from quorate.lab.kernel.states import Conn, Disk, Repl, Role
 
@@ -266,28 +266,16 @@ class Device:
         """The size in blocks."""
         return self.size // BLOCK
 
-    def has_flag(self, flag: Flag) -> bool:
-        """Whether the metadata has a flag set."""
-        return self.backing is not None and bool(self.backing.metadata.flags & flag)
-
-
-@dataclass(slots=True)
-class Lookup:
-    """Who waits for a resource's empty two-phase commit, and when it was begun."""
-
-    due: bool = False
-    since: float = 0.0
-
 
 class Resource:
     """One resource on one node."""
 
     __slots__ = (
         "connections",
+        "counting",
         "devices",
         "gone",
         "kernel",
-        "lookup",
         "members",
         "name",
         "new",
@@ -312,7 +300,8 @@ class Resource:
         """Node ids that took part in the last two-phase commit: who is surely not in another partition."""
         self.weak = False
         """A primary exists that this node is not connected to: see `twopc.far_primary`."""
-        self.lookup = Lookup()
+        self.counting = False
+        """A peer was lost, and those who are left have not yet agreed on who is left."""
         self.gone = False
 
     @property

@@ -32,13 +32,12 @@ _FIRST_STEP = {
 
 
 class Copying:
-    """One resync between two replicas; ``target`` is None while both ends take themselves for the source."""
+    """One resync between two replicas, from the first to the second unless both take themselves for the source."""
 
     __slots__ = ("first", "second", "since", "started", "total")
 
     def __init__(self, first: PeerDevice, second: PeerDevice, now: float, total: int) -> None:
         self.first = first
-        """The source, if the two agree on one."""
         self.second = second
         self.started = now
         self.total = total

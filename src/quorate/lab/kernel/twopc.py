@@ -102,9 +102,9 @@ def agree_on_members(reach: Reach) -> None:
 
 def call_for_count(resource: Resource) -> None:
     """After losing a peer: agree with those who are left on who is left. Until then nobody tries to reconnect."""
-    if resource.lookup.due:
+    if resource.counting:
         return
-    resource.lookup.due = True
+    resource.counting = True
     world = resource.world
     hint = world.count_hint(resource.kernel.name)
     if hint is None:
@@ -114,7 +114,7 @@ def call_for_count(resource: Resource) -> None:
 
 
 def _count_members(resource: Resource) -> None:
-    if resource.gone or not resource.kernel.powered or not resource.lookup.due:
+    if resource.gone or not resource.kernel.powered or not resource.counting:
         return
     reach, world = explore(resource), resource.world
     if reach.dead:
@@ -126,7 +126,7 @@ def _count_members(resource: Resource) -> None:
         wait = world.jitter(0.002, 0.02) if world.random.random() < 0.5 else world.jitter(0.02, 0.2)
         world.at(last + wait, partial(_count_members, resource))
         return
-    resource.lookup.due = False
+    resource.counting = False
     change = Change(resource, "lost-peer")
     if far_primary(resource, reach.primaries(), directly_connected(resource)):
         outdate(resource)

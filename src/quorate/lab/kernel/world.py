@@ -120,7 +120,7 @@ class World:
 
     def set_cut(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Which pairs of nodes cannot reach each other from now on; all other links work, both ways."""
-        cut = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
+        cut = {pair for a, b in pairs for pair in ((a, b), (b, a))}
         changed = sorted({tuple(sorted(pair)) for pair in cut ^ self._cut})
         self._cut = cut
         for first, second in changed:
