@@ -24,12 +24,13 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.datamesh import Member
 from quorate.engine import Index, Reader
-from quorate.volumes.view import NodeView, ReplicaView, VolumeView
+from quorate.volumes.view import Disk, NodeView, ReplicaView, VolumeView
 
 REPLICAS_OF: Final = "replicas of a volume"
 ATTACHMENTS_OF: Final = "attachments of a volume"
 LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
 LEDGERS_OF: Final = "ledgers with an entry of a volume"
+LEDGER_OF_DISK: Final = "ledger of a disk"
 
 #: Length of what ``names.logical_volume`` adds to a replica's name.
 _DISK_SUFFIX: Final = 9
@@ -52,6 +53,7 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
         lambda volume: filter(None, (volume.metadata.labels.get(labels.REPLICATED_VOLUME),)),
     ),
     Index(DiskSchedule, LEDGERS_OF, _entries),
+    Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: (ledger.spec.name,)),
 )
 
 
@@ -67,14 +69,22 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
     config = ClusterConfigSpec() if found is None else found.spec
     rsc = reader.get(ReplicatedStorageClass, rv.spec.replicated_storage_class_name) if rv is not None else None
     nodes = _nodes(reader, config, _node_names(rv, replicas, attachments))
+    pool = _pool(reader, rv, rsc)
+    pieces = reader.find(LVMLogicalVolume, LOGICAL_VOLUMES_OF, volume)
+    ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
+    views = _replicas(reader, rv, replicas, nodes, pieces, ledgers)
+    homeless = rv is not None and any(not each.scheduled and not each.replica.deleting for each in views)
     return VolumeView(
         name=volume,
         rv=rv,
         rsc=rsc,
-        rsp=_pool(reader, rv, rsc),
-        replicas=_replicas(reader, volume, rv, replicas, nodes),
+        rsp=pool,
+        replicas=views,
         attachments=attachments,
         operation=reader.get(DRBDResourceOperation, names.formation_operation(volume)),
+        pieces=pieces,
+        ledgers=ledgers,
+        disks=_disks(reader, pool) if homeless and pool is not None else {},
         nodes=nodes,
         config=config,
     )
@@ -111,22 +121,36 @@ def _node_names(
     return asked
 
 
+def _disks(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[str, Disk]:
+    """The ledgers of a pool's disks, with what sizes are rounded to there."""
+    found: dict[str, Disk] = {}
+    for node in pool.status.eligible_nodes:
+        for group in node.lvm_volume_groups:
+            name = names.disk(group.name, group.thin_pool_name or "")
+            ledgers = reader.find(DiskSchedule, LEDGER_OF_DISK, name)
+            if not ledgers or ledgers[0].spec.node_id != node.node_name:
+                continue
+            known = reader.get(LVMVolumeGroup, group.name)
+            extent = known.status.extent_size if known is not None else None
+            found[name] = Disk(ledgers[0], 0 if extent is None else int(extent))
+    return found
+
+
 def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]) -> Mapping[NodeName, NodeView]:
     return {name: NodeView(name, reader.get(core.Node, name), agent_is_fresh(reader, config, name)) for name in wanted}
 
 
 def _replicas(
     reader: Reader,
-    volume: VolumeName,
     rv: ReplicatedVolume | None,
     replicas: Iterable[ReplicatedVolumeReplica],
     nodes: Mapping[NodeName, NodeView],
+    pieces: tuple[LVMLogicalVolume, ...],
+    ledgers: tuple[DiskSchedule, ...],
 ) -> tuple[ReplicaView, ...]:
     members: Mapping[ReplicaName, Member] = (
         {member.name: member for member in rv.status.datamesh.members} if rv is not None else {}
     )
-    pieces = reader.find(LVMLogicalVolume, LOGICAL_VOLUMES_OF, volume)
-    ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
     views = []
     for replica in replicas:
         spec, name = replica.spec, ReplicaName(replica.name)

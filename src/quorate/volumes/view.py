@@ -1,8 +1,7 @@
 """The frozen picture of one volume: everything that a decision about it may depend on, and questions to ask of it.
 
 All three reconcilers decide on the same picture. Gathering it is cheap: a handful of look-ups by name and by index,
-whatever the size of the cluster; the disks of a whole pool are looked at only while a replica has no place
-(``quorate.volumes.volume.places``).
+whatever the size of the cluster; the disks of a whole pool are looked at only while a replica has no place.
 
 **Whose word counts.** A node's report counts only while its agent's Lease is fresh, judged by when we saw it change; a
 Lease that nobody holds is stale at once. A stale member's state is what its fresh peers say of it; when nobody says,
@@ -11,11 +10,13 @@ it is down. ``VolumeView.state_of`` is that rule; nothing else should read ``rvr
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from quorate.api import core
+from quorate.api import struct as structs
 from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import NodeName, VolumeName
@@ -43,6 +44,7 @@ from quorate.api.storage.drbd import (
     Role,
 )
 from quorate.api.storage.rsp import EligibleNode
+from quorate.api.storage.rv import ReplicatedVolumeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,15 @@ class MemberState:
 DOWN = MemberState(up=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk of the pool, by its ledger."""
+
+    ledger: DiskSchedule
+    #: Sizes are rounded up to this; 0: not known.
+    extent: int
+
+
 @dataclass(frozen=True)
 class VolumeView:
     """One volume."""
@@ -164,6 +175,12 @@ class VolumeView:
     attachments: tuple[ReplicatedVolumeAttachment, ...] = ()
     #: The one that gives a new volume its first data.
     operation: DRBDResourceOperation | None = None
+    #: Every logical volume of its replicas, also of replicas that are gone.
+    pieces: tuple[LVMLogicalVolume, ...] = ()
+    #: Every ledger with an entry of its replicas, also of replicas that are gone.
+    ledgers: tuple[DiskSchedule, ...] = ()
+    #: The pool's, by the names of ``names.disk``; looked at only while a replica has no place, otherwise empty.
+    disks: Mapping[str, Disk] = field(default_factory=dict)
     #: Of its replicas, and those that are to use it.
     nodes: Mapping[NodeName, NodeView] = field(default_factory=dict)
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
@@ -228,6 +245,14 @@ class VolumeView:
             asked.update(dict.fromkeys(self.rv.spec.publish_on))
         queued = [each.node_name for each in self.rv.status.attach_requests if each.node_name in asked]
         return tuple(dict.fromkeys([*queued, *asked]))
+
+    def with_status(self, status: ReplicatedVolumeStatus) -> VolumeView:
+        """The same volume, as if its status were this: for deciding further before anything is written."""
+        if self.rv is None or status is self.rv.status:
+            return self
+        members = {member.name: member for member in status.datamesh.members}
+        replicas = tuple(dataclasses.replace(each, member=members.get(each.name)) for each in self.replicas)
+        return dataclasses.replace(self, rv=structs.replace(self.rv, status=status), replicas=replicas)
 
     def eligible(self, node: NodeName | None) -> EligibleNode | None:
         """The node as the pool lists it."""
