@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from quorate.agent import address, operations, replica
+from quorate.agent import address, looks, operations, replica
 from quorate.agent.machine import Completed
 from quorate.agent.node import Node
-from quorate.agent.replica.controller import file_of
+from quorate.agent.replica.controller import Replicas, file_of
+from quorate.agent.steps import Run
 from quorate.api import all_kinds, labels
 from quorate.api.codec import to_builtins
 from quorate.api.finalizers import AGENT
@@ -29,7 +30,7 @@ from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import ScriptedMachine, scripted_node
-from tests.agent.replica.builders import DISKLESS, SECRET, config
+from tests.agent.replica.builders import DISKLESS, LLV, SECRET, config, view
 
 HERE, THERE = "n0", "n1"
 
@@ -154,6 +155,51 @@ def test_a_second_replica_of_a_volume_on_the_node_takes_nothing_from_the_first()
             assert [each.name for each in found] == ["pvc-1-0"]
 
     run(main, seed=1)
+
+
+class TestOnDisk:
+    """What takes a disk into use begins only while nobody else changes it, and on what still holds."""
+
+    def start(self, sim: Simulation, *, growing: bool, marked: bool) -> tuple[list[str], list[str]]:
+        """What was run, and who was woken, by a plan to attach."""
+        node, machine = scripted_node(sim.clock)
+        looks.register(node)
+        woken: list[str] = []
+        node.volumes.subscribe(lambda key: woken.append(key.name))
+        plan = Replicas(node).decide((view(shown=None),), sim.clock.now(), sim.random("test"))
+        if growing:
+            node.hands.start(f"lvm/{LLV}", (Run(("lvextend",), "extend"),), lambda: None)
+        if marked:
+            node.memory.logical_volumes.mark()
+        for effect in plan.effects:
+            effect()
+        return machine.ran, woken
+
+    def test_it_begins_when_nobody_else_has_the_disk(self) -> None:
+        async def main(sim: Simulation) -> None:
+            ran, _ = self.start(sim, growing=False, marked=False)
+            await sim.clock.sleep(1)
+            assert ran[0].endswith(" up pvc-1")
+
+        run(main, seed=1)
+
+    def test_it_does_not_begin_while_the_disk_grows_and_is_decided_anew_afterwards(self) -> None:
+        async def main(sim: Simulation) -> None:
+            ran, woken = self.start(sim, growing=True, marked=False)
+            await sim.clock.sleep(1)
+            assert ran == ["lvextend"]
+            assert woken == ["pvc-1"]
+
+        run(main, seed=1)
+
+    def test_it_does_not_begin_on_what_holds_no_more(self) -> None:
+        async def main(sim: Simulation) -> None:
+            ran, woken = self.start(sim, growing=False, marked=True)
+            await sim.clock.sleep(1)
+            assert ran == []
+            assert woken == ["pvc-1"]
+
+        run(main, seed=1)
 
 
 ANSWERS = st.builds(

@@ -11,6 +11,7 @@ import pytest
 from quorate.api.storage.drbd import DrbdStatus, ReplicaType
 from quorate.api.struct import replace
 from tests.agent.replica.builders import (
+    DISK,
     DISKLESS,
     NOW,
     SECRET,
@@ -115,6 +116,11 @@ class TestActual:
         done = decided(view(told, kernel("Diskless")))
         assert done.status.actual_type is ReplicaType.TIE_BREAKER
         assert done.status.drbd.actual.disk == ""
+
+    def test_the_disk_is_what_the_kernel_has_not_what_it_is_to_have(self) -> None:
+        moving = view(replica(config=config(disk="/dev/vg0/another")), unadjusted=True)
+        assert decided(moving).status.drbd.actual.disk == DISK
+        assert decided(view(shown=kernel("Diskless"))).status.drbd.actual.disk == ""
 
     @pytest.mark.parametrize(
         ("disk", "expected"),

@@ -18,11 +18,9 @@ def is_last(view: View) -> bool:
 
 
 def is_clean(view: View) -> bool:
-    """Whether nothing of the replica is left on the node; what belongs to an elder one is none of its."""
-    if view.elder:
-        return True
-    nothing_left = view.written is None and not view.unadjusted
-    return view.kernel.current and view.status is None and view.files_current and nothing_left and not view.busy
+    """Whether nothing of the replica is left on the node, as far as what was seen of the kernel holds."""
+    no_files = view.files_current and view.written is None and not view.unadjusted
+    return view.status is None and no_files and not view.busy
 
 
 def take_away(view: View, now: datetime) -> Verdict:
