@@ -16,30 +16,13 @@ from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.drbd.metadata import usable_size
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
-from quorate.lab.kernel import BlockDevice
 from quorate.lab.node import SimulatedNode
-from quorate.lab.tools import dd
 from tests.agent.replica.builders import MIB
-from tests.agent.replica.test_life import Commands, expect_quiet, spied, stored, with_volume, write
+from tests.agent.replica.test_life import Commands, expect_quiet, spied, stored, until_whole, with_volume, write
 from tests.lab.handmade import HandMadeVolume
 from tests.lab.laboratory import Laboratory
 
 GROWN = Quantity.of_bytes(192 * MIB)
-
-
-@pytest.fixture
-def plain_writers_get_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DRBD's exclusive claim keeps out other claims, not a plain open for writing, by which new extents are zeroed."""
-    original = dd._write_device
-
-    def unheld(order: dd._Order, device: BlockDevice, offset: int, runs: list[dd._Run]) -> None:
-        holder, device.holder = device.holder, None
-        try:
-            original(order, device, offset, runs)
-        finally:
-            device.holder = holder
-
-    monkeypatch.setattr(dd, "_write_device", unheld)
 
 
 async def grow_disks(volume: HandMadeVolume) -> None:
@@ -77,7 +60,6 @@ async def patch_config(volume: HandMadeVolume, number: int, **config: Any) -> No
     await volume.store.patch_status(ReplicatedVolumeReplica, volume.replica_name(number), patch=patch)
 
 
-@pytest.mark.usefixtures("plain_writers_get_in")
 def test_a_volume_grows_while_it_is_detached(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: Simulation) -> None:
         with spied(monkeypatch) as commands:
@@ -92,7 +74,7 @@ def test_a_volume_grows_while_it_is_detached(monkeypatch: pytest.MonkeyPatch) ->
                 for number in volume.diskful:
                     assert (await volume.replica(number)).status.drbd.actual.backing_size is not None
                 await take_into_use(volume)
-                await volume.until_healthy()
+                await until_whole(volume)
                 for number in volume.diskful:
                     await volume.until_replica(
                         number, "the former size is cleared", lambda one: one.status.drbd.actual.backing_size is None
@@ -106,7 +88,6 @@ def test_a_volume_grows_while_it_is_detached(monkeypatch: pytest.MonkeyPatch) ->
     run(main, seed=1)
 
 
-@pytest.mark.usefixtures("plain_writers_get_in")
 @pytest.mark.parametrize("kept", [True, False], ids=["state kept", "state lost"])
 @pytest.mark.parametrize("members", [2, 3])
 def test_a_power_loss_after_the_disks_grew_loses_nothing(
@@ -134,11 +115,11 @@ def test_a_power_loss_after_the_disks_grew_loses_nothing(
                 for node in nodes:
                     node.power_on()
                 await lab.sleep(30)
-                await volume.until_healthy()
+                await until_whole(volume)
                 assert any("lvreduce" in said for _, said in commands.ran) is not kept
                 await until_disks_have_grown(volume)
                 await take_into_use(volume)
-                await volume.until_healthy()
+                await until_whole(volume)
                 assert stored(lab, volume) == ["a"] * members
                 await expect_quiet(lab, commands)
 
@@ -147,7 +128,6 @@ def test_a_power_loss_after_the_disks_grew_loses_nothing(
     run(main, seed=2)
 
 
-@pytest.mark.usefixtures("plain_writers_get_in")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_ends_while_the_disks_grow_nothing_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: Simulation) -> None:
@@ -164,10 +144,10 @@ def test_whatever_ends_while_the_disks_grow_nothing_is_lost(seed: int, monkeypat
                     for node in random.sample(list(lab.cluster.nodes.values()), k=random.randint(1, 3)):
                         end(node, random)
                     await lab.sleep(random.choice((0.001, 0.005, 0.02, 0.1, 1.0, 5.0)))
-                await volume.until_healthy()
+                await until_whole(volume)
                 await until_disks_have_grown(volume)
                 await take_into_use(volume)
-                await volume.until_healthy()
+                await until_whole(volume)
                 assert stored(lab, volume) == ["a"] * len(volume.diskful)
                 await expect_quiet(lab, commands)
 
@@ -213,7 +193,7 @@ def test_a_second_primary_cuts_itself_off_even_when_it_cannot_reach_the_api(monk
                 (shown,) = lab.cluster.node("node-2").host.kernel.status("pvc-1")
                 assert {link["connection-state"] for link in shown["connections"]} == {"StandAlone"}
                 await patch_config(volume, 1, yields=None, primary=None)
-                await volume.until_healthy()
+                await until_whole(volume)
                 await volume.until_replica(1, "it is secondary", lambda one: role_of(one) == "Secondary")
                 assert stored(lab, volume) == ["b", "b", "b"]
                 await expect_quiet(lab, commands)
