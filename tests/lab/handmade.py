@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from quorate.api import finalizers, labels, names
@@ -27,8 +27,6 @@ from quorate.engine.store import Store
 from quorate.errors import NotFound
 from quorate.lab.layout import object_name, volume_group
 
-#: Seconds within which everything that is waited for has come about.
-PATIENCE = 120.0
 _POLL = 0.25
 D, TB = ReplicaType.DISKFUL, ReplicaType.TIE_BREAKER
 
@@ -52,7 +50,8 @@ class HandMadeVolume:
     redundancy: int = 1
     slot: str = "1"
     revision: int = 0
-    operations: list[str] = field(default_factory=list)
+    #: Seconds within which everything that is waited for has come about.
+    patience: float = 120.0
 
     # Names.
 
@@ -225,10 +224,10 @@ class HandMadeVolume:
 
     async def until(self, what: str, check: Callable[..., Any], *arguments: Any) -> None:
         """Wait until something holds; says what does not, and how the replicas are, when it never does."""
-        end = self.clock.monotonic() + PATIENCE
+        end = self.clock.monotonic() + self.patience
         while not await check(*arguments):
             if self.clock.monotonic() > end:
-                raise NeverHappened(f"{what}: not within {PATIENCE:.0f} s\n{await self.described()}")
+                raise NeverHappened(f"{what}: not within {self.patience:.0f} s\n{await self.described()}")
             await self.clock.sleep(_POLL)
 
     async def described(self) -> str:

@@ -88,6 +88,17 @@ def test_a_command_that_hangs_in_the_kernel_is_there_until_it_is_released() -> N
     on_a_bench(test)
 
 
+def test_a_command_that_begins_to_hang_at_the_moment_of_the_release_is_released() -> None:
+    async def test(bench: Bench) -> None:
+        bench.interference.hanging.add("echo")
+        waiting = asyncio.create_task(bench.machine.run("echo", "hello", silence=5))
+        await asyncio.sleep(0)
+        bench.interference.release()
+        assert (await waiting).stdout == "hello\n"
+
+    on_a_bench(test)
+
+
 def test_a_hung_command_that_is_released_in_time_goes_on() -> None:
     async def test(bench: Bench) -> None:
         bench.interference.hanging.add("echo")

@@ -8,10 +8,10 @@ hang in the kernel.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
 from quorate.lab import sysfs
@@ -38,13 +38,9 @@ class Interference:
         """The seconds by which a command is late."""
         return max((seconds for words, seconds in self.slow.items() if _begins(argv, words)), default=0.0)
 
-    def hangs(self, argv: tuple[str, ...]) -> bool:
-        """Whether a command hangs."""
-        return any(_begins(argv, words) for words in self.hanging)
-
-    async def released(self) -> None:
-        """Wait for the end of what hangs."""
-        await self._released.wait()
+    def hold(self, argv: tuple[str, ...]) -> asyncio.Event | None:
+        """What a command that hangs waits for; None: it does not hang."""
+        return self._released if any(_begins(argv, words) for words in self.hanging) else None
 
     def release(self) -> None:
         """Nothing hangs and nothing is slow any more."""
@@ -76,9 +72,9 @@ class LabMachine:
     async def run(self, *argv: str, silence: float) -> Completed:
         if not self._host.has_program(argv[0]):
             raise CommandNotFound(f"{argv[0]}: there is no such program on node {self._host.name}")
-        late = self._interference.lateness(argv)
-        if self._interference.hangs(argv) or late >= silence:
-            await self._hang(argv, silence, late)
+        late, held = self._interference.lateness(argv), self._interference.hold(argv)
+        if held is not None or late >= silence:
+            await self._hang(argv, silence, held.wait() if held is not None else self._driver.clock.sleep(late))
         await self._moment(late)
         running = self._act(lambda: self._host.start(argv))
         ended = asyncio.Event()
@@ -153,20 +149,11 @@ class LabMachine:
         await self._driver.clock.sleep(more + self._random.uniform(0, _MOMENT))
         self._check()
 
-    async def _hang(self, argv: tuple[str, ...], silence: float, late: float) -> None:
-        """Wait as a caller does for a command that hangs. It goes on when it is released, unless it was killed."""
-        over = asyncio.Event()
-        ending = asyncio.ensure_future(self._over(over, late, hangs=self._interference.hangs(argv)))
-        if await self._within(silence, over.wait):
-            return
-        raise _hung(argv, silence, lambda: not ending.done())
-
-    async def _over(self, over: asyncio.Event, late: float, *, hangs: bool) -> None:
-        if hangs:
-            await self._interference.released()
-        else:
-            await self._driver.clock.sleep(late)
-        over.set()
+    async def _hang(self, argv: tuple[str, ...], silence: float, end: Coroutine[Any, Any, object]) -> None:
+        """Wait as a caller does for a command that hangs. It goes on at the end of that, unless it was killed."""
+        ending = asyncio.ensure_future(end)
+        if not await self._within(silence, lambda: asyncio.shield(ending)):
+            raise _hung(argv, silence, lambda: not ending.done())
 
     async def _within(self, seconds: float, wait: Callable[[], Awaitable[object]]) -> bool:
         """Whether something comes about in time; raises HostDown when the machine goes first."""
