@@ -74,6 +74,11 @@ def test_nothing_is_written_for_a_growth_that_was_never_asked_for() -> None:
     assert all(not write.patch for write in roll_back(parts(disk(0, OLD, granted(OLD)))))
 
 
+def test_going_back_asks_for_nothing_that_was_given_back() -> None:
+    withdrawn = replace(disk(0, OLD, granted(OLD)), spec=schedule().spec)
+    assert roll_back(parts(withdrawn)) == ()
+
+
 def test_a_volume_does_not_shrink() -> None:
     with pytest.raises(ValueError, match="cannot grow from 25 to 10"):
         Growth(disk(0, NEW, granted(NEW)), replica("v-0"), NEW, OLD)

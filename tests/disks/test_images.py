@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -16,14 +17,14 @@ from quorate.api.longhorn import BackingImage, DiskSchedule, Node
 from quorate.api.longhorn.backing_image import BackingImageStatus, CopyState, DiskFileSpec, DiskFileStatus
 from quorate.api.longhorn.disk_schedule import DiskScheduledResourcesStatus, DiskScheduleStatus
 from quorate.api.longhorn.node import DiskSpec, DiskStatus, NodeSpec, NodeStatus
-from quorate.api.meta import Bytes, ObjectMeta, Resource
+from quorate.api.meta import Bytes, NodeName, ObjectMeta, Resource
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.struct import replace
 from quorate.disks import CONTROLLERS
 from quorate.disks.images.controller import IMAGE_CONTROLLER, LOOK_FOR_SPACE
-from quorate.disks.images.copies import IMAGE_LABEL, logical_volume_name
+from quorate.disks.images.copies import IMAGE_LABEL, logical_volume_name, reported
 from quorate.disks.images.view import ImageView
 from quorate.engine import AddFinalizer, Create, Delete, Patch, Plan, ReleaseFinalizer
 from quorate.engine.manager import Election, Manager
@@ -125,6 +126,7 @@ def test_an_image_elsewhere_is_told_where_it_should_be() -> None:
 def test_a_disk_is_written_down_before_it_is_asked() -> None:
     plan = looked(image(), node(1), ledger(1))
     assert patches(plan) == [{"spec": {"diskFileSpecMap": {"U1": {}}}}]
+    assert all(write.if_unchanged for write in plan.steps if isinstance(write, Patch)), "people write it too"
     asked = looked(image(disk_file_spec_map=MAP), node(1), ledger(1))
     assert patches(asked) == [{"spec": {"backingImages": {"os": GI}}}]
 
@@ -144,6 +146,17 @@ def test_copies_go_apart_first_and_then_where_most_room_is() -> None:
         copy(1),
     )
     assert patches(plan) == [{"spec": {"diskFileSpecMap": {"U3": {}}}}]
+
+
+def test_a_second_disk_of_a_node_that_has_a_copy_comes_last_however_much_room_it_has() -> None:
+    second = replace(ledger(4, available=9 * GI), spec=replace(ledger(4).spec, node_id=NodeName("n1")))
+    disks = {**node(1).status.disk_status, **node(4).status.disk_status}
+    both = replace(node(1), status=NodeStatus(disk_status=disks))
+    found = image(min_number_of_copies=2, disk_file_spec_map=MAP)
+    first = ledger(1, GI, granted(GI))
+    plan = looked(found, both, node(2), first, second, ledger(2, available=2 * GI), copy(1))
+    assert patches(plan) == [{"spec": {"diskFileSpecMap": {"U2": {}}}}]
+    assert patches(looked(found, both, first, second, copy(1))) == [{"spec": {"diskFileSpecMap": {"U4": {}}}}]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +234,14 @@ def test_a_copy_is_as_its_logical_volume_is(found: LVMLogicalVolume, state: Copy
     assert status.disk_file_status_map["U1"].state is state
     assert verdict(plan)[1] == reason
     assert status.ready_copies == (1 if state is CopyState.READY else 0)
+
+
+def test_a_copys_time_moves_only_with_its_state() -> None:
+    first = reported(None, CopyState.PENDING, "", NOW)
+    later = NOW + timedelta(minutes=1)
+    assert reported(first, CopyState.PENDING, "more to say", later).last_state_transition_time == NOW
+    ready = reported(first, CopyState.READY, "", later)
+    assert (ready.last_state_transition_time, ready.progress) == (later, 100)
 
 
 def test_a_failed_copy_is_replaced_elsewhere_and_given_up_when_there_are_enough() -> None:

@@ -282,6 +282,8 @@ def test_a_group_gets_the_label_by_which_its_agent_finds_it() -> None:
     bare = replace(bare, metadata=replace(bare.metadata, labels={"app": "x"}))
     (write,) = [write for write in looked(inventory(), bare).steps if isinstance(write, Patch)]
     assert write.patch == {"metadata": {"labels": {labels.NODE: "n1"}}}
+    anothers = replace(bare, metadata=replace(bare.metadata, labels={labels.NODE: "n2"}))
+    assert not any(isinstance(write, Patch) for write in looked(inventory(), anothers).steps), "it is immutable"
 
 
 def test_a_lease_wakes_only_the_node_whose_agents_it_is_and_its_renewals_wake_nobody() -> None:

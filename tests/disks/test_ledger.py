@@ -57,6 +57,8 @@ def brief(answers: Told) -> dict[str, tuple[str, int]]:
         # M13: a growth that is cancelled leaves no rejection behind.
         (60, rejected(120, held=60), OPEN, "scheduled", 60, ""),
         (50, rejected(120, held=60), OPEN, "scheduled", 50, ""),
+        (60, rejected(120, held=60), CLOSED, "scheduled", 60, ""),
+        (60, rejected(120, held=60), Terms(50), "scheduled", 60, ""),
         # Less is always granted, also by a disk that takes nothing new.
         (40, granted(60), CLOSED, "scheduled", 40, ""),
         (60, granted(60), CLOSED, "scheduled", 60, ""),
@@ -108,6 +110,10 @@ def test_an_entry_does_not_fall_below_what_its_volume_has() -> None:
     answers = settled({R: 60}, {R: granted(100)}, in_use={R: 80})
     assert brief(answers) == {"r-0": ("scheduled", 80)}
     assert answers[R].reason == "InUse"
+
+
+def test_a_volume_that_is_larger_than_what_was_granted_keeps_no_more_than_that() -> None:
+    assert brief(settled({}, {R: granted(100)}, in_use={R: 120})) == {"r-0": ("scheduled", 100)}
 
 
 def test_a_replica_and_an_image_of_one_name_are_two_entries() -> None:

@@ -17,6 +17,7 @@ from quorate.api.longhorn import DiskSchedule, Node
 from quorate.api.longhorn.disk_schedule import DiskScheduleStatus
 from quorate.api.longhorn.node import DiskStatus, NodeStatus
 from quorate.api.meta import Bytes, Resource
+from quorate.api.quantity import Quantity
 from quorate.api.struct import replace
 from quorate.disks.schedules import LOOK_AGAIN, SCHEDULE_CONTROLLER
 from quorate.engine import AddFinalizer, Create, Delete, Patch, Plan, ReleaseFinalizer
@@ -239,6 +240,13 @@ def test_m31_bytes_stay_granted_until_the_logical_volume_is_gone() -> None:
     assert states(held) == {"a-0": ("scheduled", 60), "b-0": ("rejected", 0)}
     assert plan.requeue_after == LOOK_AGAIN
     assert states(decided(node(), held)) == {"b-0": ("rejected", 0)}
+
+
+def test_m31_a_volume_that_is_larger_than_was_asked_for_counts_as_it_is() -> None:
+    ledger = replace(schedule({"a-0": 30}), status=DiskScheduleStatus(replicas={"a-0": granted(60)}))
+    volume = logical_volume(names.logical_volume("a-0", "data"), size=50)
+    volume = replace(volume, spec=replace(volume.spec, size=Quantity("40")))
+    assert states(decided(node(), ledger, volume)) == {"a-0": ("scheduled", 50)}
 
 
 def test_low_space_is_told_and_warned_of_where_somebodys_writes_may_fail() -> None:

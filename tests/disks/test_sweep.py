@@ -12,7 +12,15 @@ from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import DiskScheduleStatus
 from quorate.api.meta import NodeName, Resource
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.datamesh import Datamesh, Member, PendingReplicaTransition, PendingTransition
+from quorate.api.storage.datamesh import (
+    Datamesh,
+    Member,
+    PendingReplicaTransition,
+    PendingTransition,
+    Transition,
+    TransitionGroup,
+    TransitionType,
+)
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -52,6 +60,13 @@ WAITING = PendingReplicaTransition(
     name=ReplicaName("v-0"), transition=PendingTransition(member=True), first_observed_at=NOW
 )
 
+JOINING = Transition(
+    type=TransitionType.ADD_REPLICA,
+    group=TransitionGroup.VOTING_MEMBERSHIP,
+    replica_name=ReplicaName("v-0"),
+    started_at=NOW,
+)
+
 
 @pytest.mark.parametrize(
     ("others", "orphans"),
@@ -64,6 +79,8 @@ WAITING = PendingReplicaTransition(
         ([volume("v")], {"v-0", "os"}),
         ([listing(datamesh=Datamesh(members=(MEMBER,)))], {"os"}),
         ([listing(datamesh_pending_replica_transitions=(WAITING,))], {"os"}),
+        ([listing(datamesh_transitions=(JOINING,))], {"os"}),
+        ([listing(datamesh_transitions=(replace(JOINING, replica_name=ReplicaName("v-1")),))], {"v-0", "os"}),
         # Bytes that are in use are somebody's (M31).
         ([logical_volume(names.logical_volume("v-0", "data"))], {"os"}),
         ([logical_volume(names.logical_volume("os-copy", "data"))], {"v-0"}),

@@ -136,8 +136,6 @@ def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:
 
 def _disk(inventory: Node, space: Space, view: NodeView, around: fitness.Surroundings, now: datetime) -> DiskStatus:
     known = inventory.status.disk_status.get(space.name, _UNKNOWN_DISK)
-    if known.disk_uuid != space.uuid:
-        known = _UNKNOWN_DISK  # Another disk of the same name.
     found = measured(known, space, around.said.disks.get(space.name))
     drives = tuple(drive for name in found.drives if (drive := view.drives.get(name)) is not None)
     verdicts = fitness.judge(space, drives, around)
