@@ -145,7 +145,7 @@ def _longest_grace(
     """A node is listed for as long as anybody who uses the pool still waits for it to come back."""
     own = grace_period(config, pool.spec.eligible_nodes_policy)
     graces = (grace_period(config, user.spec.eligible_nodes_policy, pool.spec.eligible_nodes_policy) for user in users)
-    return max(own, *graces)
+    return max([own, *graces])
 
 
 def _report(

@@ -54,7 +54,7 @@ def _flaws(selector: LabelSelector) -> Iterator[str]:
 
 def _bad_words(key: str, values: tuple[str, ...]) -> Iterator[str]:
     if not _KEY.fullmatch(key):
-        yield f"{key!r} is not a label's key: expected an optional prefix and a slash, and letters, digits, - _ ."
+        yield f"{key!r} is not a label's key: expected an optional prefix/, then letters, digits, - _ ."
     for value in values:
         if not _VALUE.fullmatch(value):
             yield f"{value!r} is not a label's value: expected at most 63 letters, digits, - _ ."
