@@ -60,9 +60,9 @@ def shortage(configuration: Configuration, nodes: Iterable[EligibleNode]) -> str
         where.pop("", None)
     if _possible(configuration, {zone: Vacancies(0, *count) for zone, count in where.items()}):
         return None
-    needs = f"{layout} needs {layout.diskful} nodes with a volume group"
+    needs = f"{layout} needs {layout.diskful} {'nodes' if layout.diskful > 1 else 'node'} with a volume group"
     if layout.tie_breakers:
-        needs += " and one more node"
+        needs += " and one more"
     if topology is Topology.ZONAL:
         needs += " in one zone"
     elif topology is Topology.TRANS_ZONAL:
@@ -80,10 +80,9 @@ def _listed(counts: dict[str, list[int]], topology: Topology) -> str:
     if not counts:
         return "none"
     if topology.ignores_zones:
-        counts = {"": [sum(column) for column in zip(*counts.values(), strict=True)]}
-        return _nodes(*counts[""])
+        return _nodes(*map(sum, zip(*counts.values(), strict=True)))
     return ", ".join(f"{_nodes(*count)} in {zone or 'no zone'}" for zone, count in sorted(counts.items()))
 
 
-def _nodes(with_group: int, without: int) -> str:
-    return f"{with_group} with and {without} without" if without else str(with_group)
+def _nodes(with_group: int, bare: int) -> str:
+    return f"{with_group} and {bare} bare" if bare else str(with_group)
