@@ -1,8 +1,8 @@
 """Many owners, several leaders, a bad network: the invariant at every version ever written.
 
-Managers are killed and begun again, writes conflict, get lost or are carried out without an answer; disks shrink, grow,
-are switched off and fall silent; owners are killed in the middle. ``EveryVersion`` looks at each version of each
-ledger. In the end, with the faults over, exactly what is asked for and fits is granted, and nothing is left behind.
+Managers are killed, frozen and begun again, writes conflict, get lost or are carried out without an answer; disks
+shrink, grow, are switched off and fall silent; images come and go; owners are killed in the middle. ``EveryVersion``
+looks at each version of each ledger. In the end, with the faults over, exactly what is asked for and fits is granted, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ from random import Random
 from typing import TypeVar, cast
 
 from quorate.api import all_kinds, names
-from quorate.api.longhorn import DiskSchedule, Node
-from quorate.api.meta import Resource
+from quorate.api.longhorn import BackingImage, DiskSchedule, Node
+from quorate.api.longhorn.backing_image import BackingImageSpec
+from quorate.api.meta import ObjectMeta, Resource
+from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
 from quorate.disks import CONTROLLERS
-from quorate.disks.entries import all_answers, all_requests, replica
+from quorate.disks.entries import all_answers, all_requests, image, replica
+from quorate.disks.images.copies import IMAGE_LABEL
 from quorate.disks.requests import State, granted_size
 from quorate.disks.sweep import GRACE, INTERVAL
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Election, Manager
 from quorate.engine.simulation import Process, Simulation, for_each_seed
+from quorate.errors import NotFound
 from tests.disks.cluster import Agents, EveryVersion, ledger_of
 from tests.disks.owner import KEPT, RIGHT, WRONG, Owner
 from tests.support.faults import Faults, FaultyStore, Sent, bad
@@ -91,7 +95,8 @@ class Storm:
         """After every write: each logical volume lies within what its replica was granted."""
         ledgers: dict[str, DiskSchedule] = {found.spec.name: found for found in self._all(DiskSchedule)}
         for volume in self._all(LVMLogicalVolume):
-            entry = replica(volume.spec.actual_lv_name_on_the_node)
+            copy_of = volume.metadata.labels.get(IMAGE_LABEL)
+            entry = replica(volume.spec.actual_lv_name_on_the_node) if copy_of is None else image(copy_of)
             if granted_size(ledgers[volume.spec.lvm_volume_group_name], entry) < int(volume.spec.size):
                 self.uncovered.append(f"{volume.name}, after {write}")
 
@@ -148,7 +153,7 @@ async def trouble(storm: Storm, random: Random, moments: int) -> None:
     for _ in range(moments):
         await storm.sim.clock.sleep(random.uniform(1, 15))
         node = random.choice(list(GROUPS))
-        match random.randrange(6):
+        match random.randrange(8):
             case 0 | 1:
                 storm.restart_manager(random.choice("abc"))
             case 5:
@@ -158,13 +163,28 @@ async def trouble(storm: Storm, random: Random, moments: int) -> None:
             case 3:
                 allowed = {"allowScheduling": random.random() < 0.7}
                 await storm.store.patch(Node, node, names.NAMESPACE, patch={"spec": {"disks": {GROUPS[node]: allowed}}})
+            case 6 | 7:
+                await make_or_delete_image(storm.store, f"i{random.randrange(3)}", random.randint(5, 30))
             case _:
                 storm.agents.silent ^= {node}
     storm.agents.silent.clear()
+    for found in (await storm.store.list(BackingImage)).items:
+        await storm.store.delete(BackingImage, found.name, names.NAMESPACE)
     for node, group in GROUPS.items():
         await storm.agents.report(group, SIZE)
         patch = {"spec": {"disks": {group: {"allowScheduling": True}}}}
         await storm.store.patch(Node, node, names.NAMESPACE, patch=patch)
+
+
+async def make_or_delete_image(store: EmbeddedStore, name: str, size: int) -> None:
+    try:
+        await store.get(BackingImage, name, names.NAMESPACE)
+    except NotFound:
+        metadata = ObjectMeta(name=name, namespace=names.NAMESPACE)
+        spec = BackingImageSpec(size=Quantity.of_bytes(size), min_number_of_copies=2)
+        await store.create(BackingImage(metadata=metadata, spec=spec))
+    else:
+        await store.delete(BackingImage, name, names.NAMESPACE)
 
 
 async def storm(sim: Simulation) -> None:
@@ -173,7 +193,7 @@ async def storm(sim: Simulation) -> None:
     async with asyncio.TaskGroup() as everybody:
         for number in range(OWNERS):
             everybody.create_task(life(world, f"v{number}", 3))
-        everybody.create_task(trouble(world, sim.random("people"), 15))
+        everybody.create_task(trouble(world, sim.random("people"), 20))
     world.faults.end()
     await sim.clock.sleep(400 + 2 * INTERVAL + GRACE.total_seconds())
     assert not world.uncovered, "\n".join(world.uncovered[:10])
@@ -183,8 +203,8 @@ async def storm(sim: Simulation) -> None:
     for found in (await world.store.list(DiskSchedule)).items:
         assert (list(all_requests(found)), list(all_answers(found))) == ([], []), "everything was given back"
         assert (found.status.storage_scheduled, found.status.storage_available) == (0, SIZE)
-    assert (await world.store.list(ReplicatedVolumeReplica)).items == ()
-    assert (await world.store.list(LVMLogicalVolume)).items == ()
+    for gone in (ReplicatedVolumeReplica, BackingImage, LVMLogicalVolume):
+        assert (await world.store.list(gone)).items == ()
     await everything_that_fits(world)
     version = (await world.store.list(DiskSchedule)).resource_version
     await sim.clock.sleep(3600)

@@ -17,19 +17,17 @@ from random import Random
 from typing import Final
 
 from quorate.api import conditions, finalizers, names
-from quorate.api.conditions import Verdict
-from quorate.api.conditions.disks import LowSpace, OverCommitted, Schedulable
 from quorate.api.longhorn import BackingImage, DiskSchedule, Node
 from quorate.api.longhorn.disk_schedule import (
     DiskScheduledResourcesStatus,
     DiskScheduleSpec,
     DiskScheduleStatus,
-    EntryState,
 )
 from quorate.api.meta import Bytes, ConditionStatus, ObjectMeta
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.struct import replace
-from quorate.disks.entries import Entry, Sort, all_answers, all_requests, amount
+from quorate.disks import reporting
+from quorate.disks.entries import Entry, Sort, all_answers, all_requests
 from quorate.disks.ledger import Refusal, Terms, settle
 from quorate.disks.owners import owner_created, size_in_use
 from quorate.disks.place import Place, choose, places_of
@@ -54,8 +52,6 @@ from quorate.engine import (
 BY_DISK: Final = "disk"
 #: Seconds after which a ledger with bytes that were given back too early is looked at again.
 LOOK_AGAIN: Final = 10.0
-#: How many names a message lists.
-_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +139,7 @@ def _answer(schedule: DiskSchedule, place: Place | None, view: DiskView, now: da
     before, generation = schedule.status, schedule.metadata.generation
     # A disk that is nowhere to be seen may come back: what it could give is remembered.
     available = before.storage_available if place is None else place.disk.storage_available
-    schedulable = _schedulable(schedule, place, view.places)
+    schedulable = reporting.schedulable(schedule, place, view.places)
     closed = None
     if schedulable.status is not ConditionStatus.TRUE:
         closed = Refusal(schedulable.reason, schedulable.message)
@@ -160,7 +156,7 @@ def _answer(schedule: DiskSchedule, place: Place | None, view: DiskView, now: da
         status = _entered(before, answers)
         again = LOOK_AGAIN if any(found.in_use.values()) else None
     over = status.storage_scheduled - available
-    verdicts = (schedulable, _over_committed(over, available), _low_space(before, place))
+    verdicts = (schedulable, reporting.over_committed(over, available), reporting.low_space(before, place))
     status = replace(
         status,
         observed_generation=generation,
@@ -169,7 +165,7 @@ def _answer(schedule: DiskSchedule, place: Place | None, view: DiskView, now: da
     )
     return Plan(
         status=PatchStatus(schedule, replace(schedule, status=status), if_unchanged=True),
-        events=tuple(_events(schedule, status)),
+        events=tuple(reporting.events(schedule, status)),
         requeue_after=again,
     )
 
@@ -195,71 +191,6 @@ def _is_undecided(schedule: DiskSchedule) -> bool:
 def _is_empty(schedule: DiskSchedule) -> bool:
     spec, status = schedule.spec, schedule.status
     return not (spec.replicas or spec.backing_images or status.replicas or status.backing_images)
-
-
-def _schedulable(schedule: DiskSchedule, place: Place | None, places: tuple[Place, ...]) -> Verdict:
-    if schedule.deleting:
-        return Schedulable.DELETING(f"the ledger is being deleted; {_holders(schedule)}")
-    if place is None:
-        where = f"disk {schedule.spec.name} of node {schedule.spec.node_id}"
-        return Schedulable.DISK_NOT_FOUND(f"{where} is in no inventory; {_holders(schedule)}")
-    found = conditions.find(place.disk.conditions, Schedulable)
-    if found is None:
-        return Schedulable.DISK_NOT_READY(f"nothing is known of {place} yet")
-    others = [str(other) for other in places if other is not place and other.ready is ConditionStatus.TRUE]
-    if others and found.status is ConditionStatus.TRUE:
-        return Schedulable.SCHEDULABLE(f"{place} is used; {', '.join(others)} with the same UUID is not")
-    return Schedulable.mirror(found)
-
-
-def _over_committed(over: int, available: int) -> Verdict:
-    if over > 0:
-        return OverCommitted.OVER_COMMITTED(f"{amount(over)} more is granted than the {amount(available)} that may be")
-    return OverCommitted.WITHIN_LIMIT()
-
-
-def _low_space(before: DiskScheduleStatus, place: Place | None) -> Verdict:
-    found = None if place is None else conditions.find(place.disk.conditions, LowSpace)
-    # What was last known stays known.
-    found = found or conditions.find(before.conditions, LowSpace)
-    return LowSpace.ENOUGH_SPACE() if found is None else LowSpace.mirror(found)
-
-
-def _holders(schedule: DiskSchedule) -> str:
-    entries = sorted({entry.name for entry, _ in (*all_requests(schedule), *all_answers(schedule))})
-    return f"it still has {_listed(entries)}" if entries else "nothing is on it"
-
-
-def _events(schedule: DiskSchedule, status: DiskScheduleStatus) -> Iterable[PlanEvent]:
-    """What a person should hear of: rejections, and conditions that flip. (Told only if this status is written.)"""
-    before = schedule.status
-    rejected = [
-        name
-        for answers, known in ((status.replicas, before.replicas), (status.backing_images, before.backing_images))
-        if answers is not known
-        for name, answer in answers.items()
-        if answer.state is EntryState.REJECTED and answer != known.get(name)
-    ]
-    if rejected:
-        message = f"not granted on disk {schedule.spec.name}: {_listed(sorted(rejected))}"
-        yield PlanEvent(schedule, "Rejected", message, warning=True)
-    for cls, bad in ((Schedulable, ConditionStatus.FALSE), (OverCommitted, ConditionStatus.TRUE)):
-        yield from _flipped(schedule, status, cls, bad)
-    if status.storage_scheduled:  # Otherwise nobody's writes can fail.
-        yield from _flipped(schedule, status, LowSpace, ConditionStatus.TRUE)
-
-
-def _flipped(
-    schedule: DiskSchedule, status: DiskScheduleStatus, cls: type[conditions.ConditionType], bad: ConditionStatus
-) -> Iterable[PlanEvent]:
-    old, new = conditions.find(schedule.status.conditions, cls), conditions.find(status.conditions, cls)
-    if new is not None and (new.status is bad if old is None else old.status is not new.status):
-        yield PlanEvent(schedule, new.reason, new.message, warning=new.status is bad)
-
-
-def _listed(found: list[str]) -> str:
-    rest = len(found) - _NAMED
-    return ", ".join(found[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _ledgers(node: Node) -> Iterable[str]:
