@@ -25,9 +25,7 @@ class Driver:
 
     def catch_up(self) -> None:
         """Let everything happen that is due by now."""
-        now = self.clock.monotonic() - self._beginning
-        if now > self.world.now:
-            self.world.advance(now)
+        self.world.advance(max(self.world.now, self.clock.monotonic() - self._beginning))
 
     def touch(self) -> None:
         """Something was done to the world: what is due next may have changed."""

@@ -64,12 +64,12 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
     # Quorate and alone before: nobody else can have become quorate since.
     device.restore_quorum = bool(metadata.flags & Flag.HAVE_QUORUM) and metadata.members == {resource.node_id}
     device.exposed_uuid = device.exposed_uuid or metadata.current_uuid
+    verdicts = _compare_with_peers(device, metadata)  # which may end a connection: before our own change begins
     change = Change(resource, "attached", hard=True)
     device.new.disk = _state_from(metadata)
     for peer in device.peer_devices:
         if peer.slot is not None and peer.slot.flags & PeerFlag.OUTDATED and peer.now.disk is Disk.UNKNOWN:
             peer.new.disk = Disk.OUTDATED
-    verdicts = _compare_with_peers(device, metadata)
     if any(verdict in (Verdict.TARGET, Verdict.TARGET_ALL) for _, _, verdict in verdicts):
         device.new.disk = min(device.new.disk, Disk.OUTDATED)
     change.commit()

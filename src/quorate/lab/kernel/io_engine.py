@@ -103,8 +103,8 @@ def _write(device: Device, io: Io) -> bool:
     for replica in working:
         _store(replica, io, have_it)
     if len(working) < len(replicas):
-        # A disk that has failed lacks this write already: what it holds is of an older generation from now on.
-        device.resource.world.soon(partial(uuids.begin_generation, device))
+        # A disk that has failed lacks this write already: it falls behind, once everybody has heard that it is gone.
+        device.resource.world.later(0.0, partial(_leave_behind, device))
     for peer in receivers:
         other = peer.peer
         if peer.now.repl in RESYNCING and other is not None and other.device in working:
@@ -112,6 +112,11 @@ def _write(device: Device, io: Io) -> bool:
                 if end.slot is not None:
                     end.slot.bitmap.remove(io.offset // BLOCK, -(-(io.offset + io.length) // BLOCK))
     return bool(working)
+
+
+def _leave_behind(device: Device) -> None:
+    if not device.resource.gone and device.resource.now.role is Role.PRIMARY:
+        uuids.begin_generation(device)
 
 
 def _store(replica: Device, io: Io, have_it: set[int]) -> None:
