@@ -14,7 +14,7 @@ from quorate.placement.choose import choose
 @pytest.mark.parametrize("topology", list(Topology))
 @pytest.mark.parametrize("free", [100, 1], ids=["roomy", "full"])
 def test_a_volume_finds_its_place_among_ten_thousand_disks_in_no_time(topology: Topology, free: int) -> None:
-    """Ten times what the benchmark is to reach, and the best of three: it fails for a reason, not for a busy machine."""
+    """Ten times what the benchmark is to reach, best of three: it fails for a reason, not for a busy machine."""
     asked = request(free, topology)
     assert len(asked.nodes or ()) == NODES
     taken = []

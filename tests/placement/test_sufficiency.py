@@ -12,6 +12,8 @@ from tests.placement.objects import pool, storage_class
 
 ACROSS, ONE_ZONE, IGNORED = Topology.TRANS_ZONAL, Topology.ZONAL, Topology.IGNORED
 
+TWO_AND_ONE = "2D+1TB needs 2 nodes with a volume group and one more"
+
 
 def bare(names: str) -> tuple[EligibleNode, ...]:
     """Nodes without a disk."""
@@ -75,14 +77,14 @@ def test_a_class_that_contradicts_itself_or_its_pool_is_told_how(
             "2D+1TB",
             IGNORED,
             nodes("a1 b1"),
-            "2D+1TB needs 2 nodes with a volume group and one more; the pool has 2",
+            f"{TWO_AND_ONE}; the pool has 2",
         ),
         ("2D+1TB", ACROSS, (*nodes("a1 b1"), *bare("c1")), None),
         (
             "2D+1TB",
             ACROSS,
             (*nodes("a1 b1"), *bare("b2")),
-            "2D+1TB needs 2 nodes with a volume group and one more, spread over zones; the pool has 1 in a, 1 and 1 bare in b",
+            f"{TWO_AND_ONE}, spread over zones; the pool has 1 in a, 1 and 1 bare in b",
         ),
         ("3D", ONE_ZONE, nodes("a1 b1 b2 b3"), None),
         (
