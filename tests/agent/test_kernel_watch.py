@@ -189,6 +189,39 @@ def test_garbage_is_an_error_and_what_was_seen_holds_no_more(answer: Any) -> Non
     run(main, seed=1)
 
 
+def test_a_resource_that_cannot_be_read_does_not_blind_us_for_the_others() -> None:
+    """Of somebody else, say, with node ids that ours never have."""
+
+    async def main(sim: Simulation) -> None:
+        node, machine, _, _ = watched(sim)
+        ours = json.loads(status("ours").stdout)
+        foreign = json.loads(status("foreign").stdout)
+        foreign[0]["connections"][0]["peer-node-id"] = 30
+        node.memory.resource("gone")
+        machine.answers["drbdsetup status"] = Completed(0, json.dumps(foreign + ours))
+        await look(node, sim)
+        assert node.memory.whole_kernel.current
+        assert node.memory.resource("ours").current
+        assert node.memory.resource("ours").value is not None
+        assert node.memory.resource("gone").current
+        assert not node.memory.resource("foreign").current
+        assert node.memory.resource("foreign").error
+
+    run(main, seed=1)
+
+
+def test_a_resource_without_a_name_might_be_ours_so_nothing_is_known_of_any() -> None:
+    async def main(sim: Simulation) -> None:
+        node, machine, _, _ = watched(sim)
+        node.memory.resource("ours")
+        machine.answers["drbdsetup status"] = Completed(0, json.dumps([{"role": "Primary"}]))
+        await look(node, sim)
+        assert node.memory.whole_kernel.error
+        assert not node.memory.resource("ours").current
+
+    run(main, seed=1)
+
+
 def test_a_resource_that_the_kernel_has_not_got_is_seen_as_that() -> None:
     async def main(sim: Simulation) -> None:
         node, machine, _, _ = watched(sim)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
+
 from quorate.agent.memory import Sighting
 from quorate.agent.node import Node
 from quorate.agent.steps import FILE, KERNEL, PORT
@@ -68,11 +70,12 @@ async def _look_at_resource(node: Node, resource: str) -> None:
     sighting = node.memory.resource(resource)
     marks = sighting.marks
     try:
-        found = await _status(node, resource)
+        output = await _status(node, resource)
+        found = _read(output) if output else {}
     except (QuorateError, OSError) as error:
         sighting.failed(str(error), marks=marks)
         raise
-    sighting.saw(found.get(resource), marks=marks)
+    sighting.saw(_with_paths(node, found.get(resource)), marks=marks)
 
 
 async def _look_at_everything(node: Node) -> None:
@@ -81,37 +84,69 @@ async def _look_at_everything(node: Node) -> None:
     whole: Sighting[tuple[str, ...]] = memory.whole_kernel
     whole_marks = whole.marks
     try:
-        found = await _status(node, "")
+        found, unreadable = _read_each(await _status(node, ""))
     except (QuorateError, OSError) as error:
         whole.failed(str(error), marks=whole_marks)
         raise
-    whole.saw(tuple(found), marks=whole_marks)
+    whole.saw((*found, *unreadable), marks=whole_marks)
     # Those that were asked about meanwhile, and whose marks say that nothing has happened to them, are seen as well.
-    for name in {**memory.kernel, **found}:
-        memory.resource(name).saw(found.get(name), marks=marks.get(name, 0))
+    for name in {**memory.kernel, **found, **unreadable}:
+        sighting = memory.resource(name)
+        if name in unreadable:
+            sighting.failed(unreadable[name], marks=marks.get(name, 0))
+        else:
+            sighting.saw(_with_paths(node, found.get(name)), marks=marks.get(name, 0))
 
 
-async def _status(node: Node, resource: str) -> dict[str, DrbdStatus]:
+async def _status(node: Node, resource: str) -> str:
+    """What ``drbdsetup status --json`` says; "" where the kernel has no such resource."""
     argv = ("drbdsetup", "status", "--json", *((resource,) if resource else ()))
     completed = await node.hands.run(*argv)
-    # The kernel without such a resource: exit code 10, and an empty list before the complaint.
-    if completed.exit_code not in (0, 10) or (completed.exit_code == 10 and "No such resource" not in completed.output):
+    # No such resource: exit code 10, and an empty list before the complaint.
+    if resource and completed.exit_code == 10 and "No such resource" in completed.output:
+        return ""
+    if completed.exit_code != 0:
         raise LookFailed(
             f"{' '.join(argv)} ended with exit code {completed.exit_code}: {presentable(completed.output)}"
         )
-    if completed.exit_code == 10:
-        return {}
+    return completed.stdout
+
+
+def _read(output: str | bytes) -> dict[str, DrbdStatus]:
+    return {status.name: status for status in parse_status(output)}
+
+
+def _read_each(output: str) -> tuple[dict[str, DrbdStatus], dict[str, str]]:
+    """The resources that can be read, and why those cannot that can not.
+
+    One of somebody else, with more members than ours may have, must not blind us. One without even a name might be
+    ours: then nothing is known of any.
+    """
     try:
-        seen = parse_status(completed.stdout)
+        return _read(output), {}
     except UnreadableOutput as error:
-        raise LookFailed(f"{' '.join(argv)}: {error}") from None
-    return {status.name: _with_paths(node, status) for status in seen}
+        unreadable: dict[str, str] = {}
+        found: dict[str, DrbdStatus] = {}
+        try:
+            for entry in msgspec.json.decode(output, type=list[msgspec.Raw]):
+                name = msgspec.json.decode(entry, type=_Named).name
+                try:
+                    found |= _read(b"[" + bytes(entry) + b"]")
+                except UnreadableOutput as why:
+                    unreadable[name] = str(why)
+        except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+            raise error from None
+        return found, unreadable
 
 
-def _with_paths(node: Node, status: DrbdStatus) -> DrbdStatus:
+class _Named(msgspec.Struct):
+    name: str
+
+
+def _with_paths(node: Node, status: DrbdStatus | None) -> DrbdStatus | None:
     """The status with the paths that events2 told of, where its own output has none."""
-    told = node.memory.paths.get(status.name)
-    if not told or any(connection.paths for connection in status.connections):
+    told = node.memory.paths.get(status.name) if status is not None else None
+    if status is None or not told or any(connection.paths for connection in status.connections):
         return status
 
     def with_paths(connection: Connection) -> Connection:

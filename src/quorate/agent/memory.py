@@ -83,7 +83,7 @@ class Sighting(Generic[T]):
     def failed(self, why: str, *, marks: int) -> None:
         """A look that began at ``marks`` has failed. What was seen before is kept, and does not hold."""
         self.error = why
-        if self._marks == marks == self._seen_marks:
+        if self._marks == marks and self._seen_marks >= marks:
             self._marks += 1
 
 
