@@ -281,6 +281,7 @@ class SatisfyEligibleNodes(ConditionType):
     )
     LVM_VOLUME_GROUP_MISMATCH = false("LVMVolumeGroupMismatch", "The disk does not belong to the pool.")
     THIN_POOL_MISMATCH = false("ThinPoolMismatch", "The thin pool does not belong to the pool.")
+    PENDING_SCHEDULING = unknown("PendingScheduling", "Node and disk are not chosen yet.")
     WAITING_FOR_REPLICATED_VOLUME = unknown(
         "WaitingForReplicatedVolume", "The volume does not exist or has no configuration yet."
     )

@@ -1,0 +1,173 @@
+"""What the kernel says: Quorum, InSync, DiskIOSuspended, FullyConnected, Primary, VolumeAccessReady.
+
+A silent agent's last word does not count: Unknown, AgentNotReady.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.declaration import Reason
+from quorate.api.conditions.rvr import DiskIOSuspended, FullyConnected, InSync, Primary, Quorum, VolumeAccessReady
+from quorate.api.storage.drbd import (
+    ConnectionState,
+    DiskState,
+    DrbdStatus,
+    ReplicationState,
+    ReplicaType,
+    Role,
+)
+from quorate.drbd.resource_file import linked_peers
+from quorate.volumes.replica.subject import Subject
+from quorate.volumes.view import link_to
+
+#: A copy that is being brought up to date over such a link, or waits for its turn.
+_CATCHING_UP: Final = frozenset(
+    {
+        ReplicationState.STARTING_SYNC_TARGET,
+        ReplicationState.WAITING_BITMAP_TARGET,
+        ReplicationState.WAITING_SYNC_UUID,
+        ReplicationState.SYNC_TARGET,
+        ReplicationState.PAUSED_SYNC_TARGET,
+        ReplicationState.BEHIND,
+    }
+)
+_BY_DISK: Final = {
+    "": InSync.DISK_NOT_ATTACHED,
+    DiskState.DISKLESS: InSync.DISK_NOT_ATTACHED,
+    DiskState.ATTACHING: InSync.DISK_NOT_ATTACHED,
+    DiskState.DETACHING: InSync.DISK_NOT_ATTACHED,
+    DiskState.NEGOTIATING: InSync.DISK_NOT_ATTACHED,
+    DiskState.FAILED: InSync.DISK_FAILED,
+    DiskState.OUTDATED: InSync.OUTDATED,
+    DiskState.CONSISTENT: InSync.OUTDATED,
+}
+#: Why I/O stands, as the device says it and as its users see it; the first that fits.
+_SUSPENSIONS: Final[tuple[tuple[str, Reason, Reason], ...]] = (
+    ("suspended_user", DiskIOSuspended.DISK_IO_SUSPENDED_BY_USER, VolumeAccessReady.IO_SUSPENDED_BY_USER),
+    ("suspended_no_data", DiskIOSuspended.DISK_IO_SUSPENDED_NO_DATA, VolumeAccessReady.IO_SUSPENDED_BY_NO_DATA),
+    ("suspended_fencing", DiskIOSuspended.DISK_IO_SUSPENDED_FENCING, VolumeAccessReady.IO_SUSPENDED_BY_FENCING),
+    ("suspended_quorum", DiskIOSuspended.DISK_IO_SUSPENDED_QUORUM, VolumeAccessReady.IO_SUSPENDED_BY_QUORUM),
+    (
+        "suspended",
+        DiskIOSuspended.DISK_IO_SUSPENDED_UNKNOWN_REASON,
+        VolumeAccessReady.IO_SUSPENDED_BY_UNKNOWN_REASON,
+    ),
+)
+
+
+def quorum(subject: Subject) -> Verdict:
+    """``devices[0].quorum``."""
+    if subject.silent:
+        return Quorum.AGENT_NOT_READY()
+    device = subject.device
+    if device is None:
+        return Quorum.NO_QUORUM_STATUS(subject.on_node("the device is not there"))
+    if device.quorum:
+        return Quorum.QUORUM_STATUS()
+    return Quorum.NO_QUORUM_STATUS(subject.on_node(_absent(subject)))
+
+
+def in_sync(subject: Subject) -> Verdict:
+    """Diskful: UpToDate, otherwise how far; diskless: nothing to keep."""
+    if not subject.diskful:
+        return InSync.DISKLESS()
+    if subject.silent:
+        return InSync.AGENT_NOT_READY()
+    device = subject.device
+    state = device.disk_state if device is not None else ""
+    if state == DiskState.UP_TO_DATE:
+        return InSync.UP_TO_DATE()
+    percent = percent_in_sync(subject.report)
+    if percent is not None and state not in _BY_DISK:
+        return InSync.SYNCHRONIZING(f"{percent} % in sync")
+    reason = _BY_DISK.get(state, InSync.INCONSISTENT)
+    return reason(subject.on_node(f"disk {state}" if state else "the device is not there"))
+
+
+def disk_io_suspended(subject: Subject) -> Verdict:
+    """The seed's flags. True is the bad news here."""
+    if subject.silent:
+        return DiskIOSuspended.AGENT_NOT_READY()
+    found = _suspension(subject.report)
+    if found is None:
+        return DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS()
+    return found[0](subject.on_node(_absent(subject)))
+
+
+def fully_connected(subject: Subject) -> Verdict:
+    """Every peer that there should be a link to is Connected."""
+    if not subject.is_member:
+        return FullyConnected.NOT_CONNECTED("not a member of the datamesh")
+    if subject.silent:
+        return FullyConnected.AGENT_NOT_READY()
+    peers = linked_peers(subject.config)
+    if not peers:
+        return FullyConnected.SOLE_MEMBER()
+    away = disconnected(subject)
+    if not away:
+        return FullyConnected.FULLY_CONNECTED(f"{len(peers)} of {len(peers)} peers")
+    reason = FullyConnected.NOT_CONNECTED if len(away) == len(peers) else FullyConnected.PARTIALLY_CONNECTED
+    return reason(subject.on_node(f"not connected to {', '.join(away)}"))
+
+
+def primary(subject: Subject) -> Verdict:
+    """The role."""
+    if subject.silent:
+        return Primary.AGENT_NOT_READY()
+    report = subject.report
+    if report is not None and report.role == Role.PRIMARY:
+        return Primary.RESOURCE_ROLE_IS_PRIMARY()
+    return Primary.RESOURCE_ROLE_IS_NOT_PRIMARY(f"the role is {report.role}" if report is not None else "")
+
+
+def volume_access_ready(subject: Subject) -> Verdict | None:
+    """Usable here, and I/O flows. None: a tie-breaker is not there to be used."""
+    if subject.replica.type is ReplicaType.TIE_BREAKER:
+        return None
+    if subject.silent:
+        return VolumeAccessReady.AGENT_NOT_READY()
+    report, device = subject.report, subject.device
+    if report is None or device is None or report.role != Role.PRIMARY:
+        return VolumeAccessReady.NOT_PUBLISHED()
+    found = _suspension(report)
+    if found is not None:
+        return found[1](subject.on_node(_absent(subject)))
+    return VolumeAccessReady.VOLUME_ACCESS_READY() if device.quorum else VolumeAccessReady.NO_QUORUM()
+
+
+def percent_in_sync(report: DrbdStatus | None) -> int | None:
+    """How far a copy that is being brought up to date is; None: it is not being."""
+    links = report.connections if report is not None else ()
+    found = [
+        device.percent_in_sync
+        for link in links
+        for device in link.peer_devices
+        if device.replication_state in _CATCHING_UP
+    ]
+    return max(found) if found else None
+
+
+def disconnected(subject: Subject) -> list[str]:
+    """Peers, with their nodes, that there is no connection to."""
+    report = subject.report
+    found = []
+    for peer in linked_peers(subject.config):
+        link = link_to(report, peer.node_id)
+        if link is None or link.connection_state != ConnectionState.CONNECTED:
+            # Of the states only this one is worth a word: the others come and go, and it does not.
+            alone = link is not None and link.connection_state == ConnectionState.STAND_ALONE
+            found.append(f"{peer.name} on {peer.node_name}{' (StandAlone)' if alone else ''}")
+    return found
+
+
+def _suspension(report: DrbdStatus | None) -> tuple[Reason, Reason] | None:
+    if report is None:
+        return None
+    return next(((why, seen) for flag, why, seen in _SUSPENSIONS if getattr(report, flag)), None)
+
+
+def _absent(subject: Subject) -> str:
+    away = disconnected(subject)
+    return f"not connected to {', '.join(away)}" if away else "all peers are connected"

@@ -1,0 +1,127 @@
+"""The reconciler of replicas: everything about all replicas of one volume, one status write for each.
+
+A pass writes, in this order: what lets go of disks and space, what makes them, finalizers and owners, and for each
+replica one status that is composed of everything else. A replica that only gets a finalizer in a pass gets no disk in
+it: no child before the parent's finalizer is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from quorate.api import conditions
+from quorate.api.baremetal import Volume
+from quorate.api.conditions.rvr import Ready
+from quorate.api.core import Lease
+from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
+from quorate.api.struct import replace
+from quorate.engine import (
+    NOTHING,
+    AddFinalizer,
+    Controller,
+    Create,
+    PatchStatus,
+    Plan,
+    PlanEvent,
+    ReleaseFinalizer,
+    Signal,
+    Watch,
+    Write,
+)
+from quorate.volumes.observe import INDEXES
+from quorate.volumes.replica import derived, disk, holding, membership
+from quorate.volumes.replica.conditions import to_drop, verdicts
+from quorate.volumes.replica.phase import summary
+from quorate.volumes.replica.snapshot import Snapshot, observe, of_kept
+from quorate.volumes.replica.subject import Subject, Verdicts
+from quorate.volumes.view import ReplicaView
+from quorate.volumes.watches import WATCHES
+
+
+def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
+    """One pass over the replicas of a volume."""
+    writes: list[Write] = []
+    events: list[PlanEvent] = []
+    for replica in snapshot.view.replicas:
+        held = list(holding.writes(snapshot, replica))
+        kept_first = any(isinstance(write, AddFinalizer) for write in held)
+        writes += [write for write in disk.writes(snapshot, replica) if not (kept_first and isinstance(write, Create))]
+        writes += held
+        if any(_ends(write, replica) for write in held):
+            continue
+        found = _report(snapshot, replica, now)
+        if found is not None:
+            status, event = found
+            writes.append(status)
+            events += event
+    return Plan(writes=tuple(writes), events=tuple(events)) if writes else NOTHING
+
+
+def status_of(
+    snapshot: Snapshot, replica: ReplicaView, now: datetime
+) -> tuple[ReplicatedVolumeReplicaStatus, Verdicts]:
+    """The replica's whole status as it should be, and the verdicts in it."""
+    view, obj = snapshot.view, replica.replica
+    subject = Subject.of(snapshot, replica)
+    found = verdicts(subject)
+    told = summary(subject, found)
+    before, generation = obj.status, obj.metadata.generation
+    config = subject.config
+    status = replace(
+        before,
+        observed_generation=generation,
+        phase=told.phase,
+        message=told.message,
+        datamesh_pending_transition=membership.pending_transition(view, replica),
+        lvm_logical_volume_name=disk.name_to_report(view, replica),
+        addresses=derived.addresses(view, config.address),
+        backing_volume=derived.backing_volume(replica),
+        size=derived.size(replica),
+        peers=derived.peers(view, replica, config),
+        drbd=before.drbd if config is before.drbd.config else replace(before.drbd, config=config),
+        conditions=conditions.merge(
+            before.conditions, found.values(), now=now, generation=generation, drop=to_drop(found)
+        ),
+    )
+    return status, found
+
+
+def _report(snapshot: Snapshot, replica: ReplicaView, now: datetime) -> tuple[PatchStatus, list[PlanEvent]] | None:
+    obj = replica.replica
+    status, found = status_of(snapshot, replica, now)
+    if status == obj.status:
+        return None
+    return PatchStatus(obj, replace(obj, status=status)), list(_events(replica, found))
+
+
+def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
+    """What people want to hear of: a replica that becomes ready, or stops being it."""
+    obj, ready = replica.replica, found[Ready.__name__]
+    known = conditions.find(obj.status.conditions, Ready)
+    if known is None or known.reason == ready.reason:
+        return
+    worse = known.reason == Ready.READY.code and ready.reason != Ready.TERMINATING.code
+    if worse or ready.reason == Ready.READY.code:
+        yield PlanEvent(obj, ready.reason, ready.message, warning=worse)
+
+
+def _ends(write: Write, replica: ReplicaView) -> bool:
+    return isinstance(write, ReleaseFinalizer) and replica.replica.metadata.finalizers == (write.finalizer,)
+
+
+def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
+    """The reconciler of replicas, woken also through the signal of ``watches.fan_out``."""
+    return (
+        Controller(
+            name="replicas",
+            watches=(*WATCHES, Watch(Volume, of_kept)),
+            observe=observe,
+            decide=decide,
+            indexes=INDEXES,
+            freshness=(Lease,),
+            signals=(signal,),
+        ),
+    )

@@ -1,0 +1,151 @@
+"""Whether a replica may go, and what still holds it: 000's ``rvr-gc-controller`` with the finalizer table of 01.
+
+| the volume                          | a replica that is being deleted lets go of its data                          |
+|-------------------------------------|------------------------------------------------------------------------------|
+| does not exist                      | at once: nobody is left who could use it                                     |
+| is being deleted, nothing attached  | at once                                                                      |
+| is being formed, not with it        | at once: it has no data that anybody counts on                               |
+| lives                               | once it has left the datamesh, the rest have forgotten it, and 000's gc       |
+|                                     | conditions hold: enough of the others are quorate and connected, the promised |
+|                                     | number of copies is up to date, and it is not in use on its node             |
+| has lost its status                 | not before a person has decided                                              |
+
+The conditions are judged by live reports, never by ``Ready`` (M23). A replica without a logical volume has no copy
+that could be missed: for it only "not in use" counts. One whose core Node is gone cannot be missed either.
+
+An object with a foreign finalizer is not treated as gone: somebody still needs it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.api import finalizers
+from quorate.api.meta import Resource
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import ReplicatedVolumeReplica
+from quorate.api.storage.datamesh import FormationPhase, TransitionGroup
+from quorate.api.storage.drbd import DiskState, ReplicaType, Role
+from quorate.placement.layout import layout_of
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import Blocker, Wait, ids
+
+#: What Kubernetes itself puts there while it deletes children first, or not at all.
+_OF_KUBERNETES: Final = frozenset({"foregroundDeletion", "orphan"})
+_OURS: Final = frozenset(
+    {*finalizers.OF_A_NEW_REPLICA, *finalizers.OF_A_MEMBER, finalizers.RV_CONTROLLER, *_OF_KUBERNETES}
+)
+
+
+def foreign_finalizers(obj: Resource) -> tuple[str, ...]:
+    """Those of somebody we know nothing of."""
+    return tuple(name for name in obj.metadata.finalizers if name not in _OURS)
+
+
+def is_leaving(replica: ReplicatedVolumeReplica) -> bool:
+    """Whether it is being deleted, and only we still hold it."""
+    return replica.deleting and not foreign_finalizers(replica)
+
+
+def is_ending(view: VolumeView) -> bool:
+    """Whether the whole volume goes, and nothing of it is in use."""
+    if view.rv is None:
+        return True
+    return view.rv.deleting and not foreign_finalizers(view.rv) and not attached(view)
+
+
+def attached(view: VolumeView) -> tuple[ReplicaName, ...]:
+    """Replicas that are, may be, or are about to be in use."""
+    if view.rv is None:
+        return ()
+    moving = {
+        transition.replica_name
+        for transition in view.rv.status.datamesh_transitions
+        if transition.group is TransitionGroup.ATTACHMENT
+    }
+    intended = {member.name for member in view.members if member.attached}
+    live = {replica.name for replica in view.replicas if view.state_of(replica.name).role == Role.PRIMARY}
+    return tuple(sorted({*intended, *live, *(name for name in moving if name is not None)}))
+
+
+def status_is_lost(view: VolumeView) -> bool:
+    """Whether there is data under a volume that knows nothing of it: then a person decides."""
+    if view.rv is None or view.rv.status.datamesh_revision or view.formation is not None:
+        return False
+    return any(replica.replica.status.drbd.actual.initial_sync_completed for replica in view.replicas)
+
+
+def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
+    """Why a replica that is being deleted must keep what it has; None: it may let go of it."""
+    if is_ending(view):
+        return None
+    if replica.member is not None:
+        return Wait("StillMember", f"{replica.name} is still a member of the datamesh", _volume(view))
+    if status_is_lost(view):
+        return Wait("StatusLost", "the volume has lost its status, and a person must decide", _volume(view))
+    if view.forming and _may_be_dropped(view):
+        return None
+    if not is_forgotten(view, replica):
+        return Wait("NotForgotten", f"the members have not forgotten node id {replica.id} yet", _volume(view))
+    in_use = _in_use(view, replica)
+    if in_use is not None or replica.node is None or replica.node.machine is None:
+        return in_use
+    return _copies_elsewhere(view, replica) if replica.volumes else None
+
+
+def is_forgotten(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether it has left, and nobody is being told to forget it any more."""
+    if view.rv is None:
+        return True
+    underway = any(each.replica_name == replica.name for each in view.rv.status.datamesh_transitions)
+    return replica.member is None and replica.id not in view.datamesh.forget and not underway
+
+
+def _may_be_dropped(view: VolumeView) -> bool:
+    """A volume that has no members yet, or gives up those it has, misses nobody."""
+    formation = view.formation
+    return formation is None or not view.members or formation.phase is FormationPhase.RESTARTING
+
+
+def _in_use(view: VolumeView, replica: ReplicaView) -> Wait | None:
+    published = view.rv is not None and replica.node_name in view.rv.status.published_on
+    if published or view.state_of(replica.name).role == Role.PRIMARY:
+        return Wait("Published", f"{replica.name} is in use on {replica.node_name}", (Blocker.of(replica.replica),))
+    return None
+
+
+def _copies_elsewhere(view: VolumeView, replica: ReplicaView) -> Wait | None:
+    """000's two counts, of the others: up to date, quorate and in touch with each other."""
+    configuration = view.rv.status.configuration if view.rv is not None else None
+    if configuration is None:
+        return Wait("NoConfiguration", "the volume has no configuration: what it promises is not known", _volume(view))
+    promised = layout_of(configuration).diskful
+    good = [name for name in _others_with_data(view, replica) if _is_good(view, name)]
+    apart = [one for one in good if any(not view.connected(one, other) for other in good if other != one)]
+    if len(good) < promised:
+        message = f"{len(good)} of {promised} promised copies are up to date and quorate without it: {ids(good)}"
+        return Wait("CopiesMissing", message, _volume(view))
+    if apart:
+        return Wait("NotConnected", f"members are not connected with each other: {ids(apart)}", _volume(view))
+    return None
+
+
+def _others_with_data(view: VolumeView, replica: ReplicaView) -> list[ReplicaName]:
+    return [
+        member.name
+        for member in view.members
+        if member.type is ReplicaType.DISKFUL
+        and not member.hidden
+        and member.name != replica.name
+        and (found := view.replica(member.name)) is not None
+        and not found.replica.deleting
+    ]
+
+
+def _is_good(view: VolumeView, name: ReplicaName) -> bool:
+    state = view.state_of(name)
+    return state.up and state.disk == DiskState.UP_TO_DATE and bool(state.quorum)
+
+
+def _volume(view: VolumeView) -> tuple[Blocker, ...]:
+    return (Blocker("ReplicatedVolume", view.name),)

@@ -1,0 +1,75 @@
+"""One replica under judgement: what the conditions are composed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.api.conditions import Verdict
+from quorate.api.storage.drbd import Device, DrbdActual, DrbdConfig, DrbdErrors, DrbdStatus, ReplicaType
+from quorate.volumes.replica import membership
+from quorate.volumes.replica.snapshot import Snapshot
+from quorate.volumes.view import ReplicaView, VolumeView
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A replica, with the config that this pass gives it: what is judged is what will be there once it is written."""
+
+    snapshot: Snapshot
+    replica: ReplicaView
+    config: DrbdConfig
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, replica: ReplicaView) -> Subject:
+        """The replica as this pass leaves it."""
+        return cls(snapshot, replica, membership.config(snapshot.view, replica))
+
+    @property
+    def view(self) -> VolumeView:
+        """The volume."""
+        return self.snapshot.view
+
+    @property
+    def silent(self) -> bool:
+        """Whether it has an agent whose word does not count now."""
+        return self.replica.node is not None and not self.replica.fresh
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it takes part."""
+        return self.replica.member is not None
+
+    @property
+    def diskful(self) -> bool:
+        """Whether it has, or is about to have, a copy: as a member in its revision, before that as intended."""
+        member = self.replica.member
+        return (member.type if member is not None else self.replica.type) is ReplicaType.DISKFUL
+
+    @property
+    def report(self) -> DrbdStatus | None:
+        """What its kernel shows, by a living agent's word."""
+        return self.replica.report
+
+    @property
+    def device(self) -> Device | None:
+        """The one volume of its resource."""
+        report = self.report
+        return report.devices[0] if report is not None and report.devices else None
+
+    @property
+    def actual(self) -> DrbdActual:
+        """What its agent has realised."""
+        return self.replica.replica.status.drbd.actual
+
+    @property
+    def errors(self) -> DrbdErrors:
+        """What failed last."""
+        return self.replica.replica.status.drbd.errors
+
+    def on_node(self, words: str = "") -> str:
+        """For messages: which replica, and where."""
+        where = f" on {self.replica.node_name}" if self.replica.node_name is not None else ""
+        return f"{self.replica.name}{where}{f': {words}' if words else ''}"
+
+
+Verdicts = dict[str, Verdict]
