@@ -189,7 +189,7 @@ def test_with_no_room_anywhere_it_waits_asks_nobody_and_says_why(refusing: DiskS
     assert plan.requeue_after == LOOK_FOR_SPACE
 
 
-def test_what_was_granted_becomes_a_logical_volume_filled_from_the_source() -> None:
+def test_m33_what_was_granted_becomes_a_logical_volume_with_its_finalizers_and_its_source() -> None:
     found = image(disk_file_spec_map=MAP, source_path="/os.img", checksum="ab")
     plan = looked(found, node(1), ledger(1, GI, granted(GI)))
     (create,) = [write for write in plan.steps if isinstance(write, Create)]

@@ -230,6 +230,15 @@ def test_a_ledger_with_anything_in_it_stays_and_takes_nothing_new_while_it_is_de
     assert reasons(status_written(plan))["Schedulable"] == "Deleting"
 
 
+def test_m30_a_rejection_stands_while_the_same_size_is_asked_for_although_there_is_room_by_now() -> None:
+    full = decided(node(available=10), schedule({"a-0": 20}))
+    roomy = decided(node(available=1000), full)
+    assert roomy.status.replicas["a-0"] == full.status.replicas["a-0"]
+    asked = replace(roomy, spec=replace(roomy.spec, replicas={"a-0": Bytes(21)}))
+    asked = replace(asked, metadata=replace(asked.metadata, generation=2))
+    assert states(decided(node(available=1000), asked)) == {"a-0": ("scheduled", 21)}
+
+
 def test_m31_bytes_stay_granted_until_the_logical_volume_is_gone() -> None:
     first = decided(node(), schedule({"a-0": 60}))
     withdrawn = replace(first, spec=replace(first.spec, replicas={"b-0": Bytes(60)}))

@@ -2,7 +2,8 @@
 
 Managers are killed, frozen and begun again, writes conflict, get lost or are carried out without an answer; disks
 shrink, grow, are switched off and fall silent; images come and go; owners are killed in the middle. ``EveryVersion``
-looks at each version of each ledger. In the end, with the faults over, exactly what is asked for and fits is granted, and nothing is left behind.
+looks at each version of each ledger. In the end, with the faults over, exactly what is asked for and fits is granted,
+and nothing is left behind.
 """
 
 from __future__ import annotations
