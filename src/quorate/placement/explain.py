@@ -13,7 +13,7 @@ from quorate.api.meta import NodeName
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rsp import EligibleNode, EligibleVolumeGroup
 from quorate.placement import objections
-from quorate.placement.candidates import kept_for_access, spread_of, taken_nodes
+from quorate.placement.candidates import best_disk, kept_for_access, spread_of, taken_nodes
 from quorate.placement.layout import layout_of
 from quorate.placement.objections import Objection
 from quorate.placement.request import Placement, Replica, Request, disk_name, in_extents
@@ -118,13 +118,10 @@ class _Judge:
         against = self.node(node)
         if against is not None or self._replica.type is not ReplicaType.DISKFUL:
             return against
-        against = None
-        for group in node.lvm_volume_groups:
-            found = self.disk(group)
-            if found is None:
-                return self.zone(node)
-            against = found if against is None else max(against, found)
-        return against
+        if best_disk(node, self._request, self._lower) is not None:
+            return self.zone(node)
+        found = (self.disk(group) for group in node.lvm_volume_groups)
+        return max(known for known in found if known is not None)
 
     def node(self, node: EligibleNode) -> Objection | None:
         """Against a node, with its zone for a replica that needs no disk."""

@@ -77,8 +77,9 @@ class ReplicatedStoragePoolSpec(Struct):
 
     type: Annotated[PoolType, immutable("is immutable")]
     # Not a list-map: one group may give several thin pools, and whole-list equality is the same in every engine.
+    # 10,000: a thousand nodes of ten disks; such a pool and its status are about a megabyte, which etcd still takes.
     lvm_volume_groups: Annotated[
-        tuple[PoolVolumeGroup, ...], Meta(min_length=1, max_length=500), immutable("is immutable")
+        tuple[PoolVolumeGroup, ...], Meta(min_length=1, max_length=10_000), immutable("is immutable")
     ]
     zones: Annotated[ZoneSet, Meta(description="Only nodes of these zones; empty: any zone.")] = ()
     node_label_selector: (
