@@ -63,14 +63,14 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
     rv = reader.get(ReplicatedVolume, volume)
     replicas = reader.find(ReplicatedVolumeReplica, REPLICAS_OF, volume)
     attachments = reader.find(ReplicatedVolumeAttachment, ATTACHMENTS_OF, volume)
-    if rv is None and not replicas and not attachments:
+    pieces = reader.find(LVMLogicalVolume, LOGICAL_VOLUMES_OF, volume)
+    if rv is None and not replicas and not attachments and not pieces:
         return None
     found = reader.get(ClusterConfig, names.CLUSTER)
     config = ClusterConfigSpec() if found is None else found.spec
     rsc = reader.get(ReplicatedStorageClass, rv.spec.replicated_storage_class_name) if rv is not None else None
-    nodes = _nodes(reader, config, _node_names(rv, replicas, attachments))
+    nodes = _nodes(reader, config, _node_names(rv, replicas, attachments, pieces))
     pool = _pool(reader, rv, rsc)
-    pieces = reader.find(LVMLogicalVolume, LOGICAL_VOLUMES_OF, volume)
     ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
     views = _replicas(reader, rv, replicas, nodes, pieces, ledgers)
     homeless = rv is not None and any(not each.scheduled and not each.replica.deleting for each in views)
@@ -112,9 +112,11 @@ def _node_names(
     rv: ReplicatedVolume | None,
     replicas: Iterable[ReplicatedVolumeReplica],
     attachments: Iterable[ReplicatedVolumeAttachment],
+    pieces: Iterable[LVMLogicalVolume],
 ) -> Iterable[NodeName]:
     asked = {replica.spec.node_name: None for replica in replicas if replica.spec.node_name is not None}
     asked.update(dict.fromkeys(attachment.spec.node_name for attachment in attachments))
+    asked.update(dict.fromkeys(NodeName(piece.metadata.labels.get(labels.NODE, "")) for piece in pieces))
     if rv is not None:
         asked.update(dict.fromkeys(rv.spec.publish_on))
         asked.update(dict.fromkeys(member.node_name for member in rv.status.datamesh.members))

@@ -21,7 +21,8 @@ from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import NodeName, VolumeName
 from quorate.api.names import logical_volume, replica_id
-from quorate.api.scalars import ReplicaName
+from quorate.api.names import replica as replica_name
+from quorate.api.scalars import MAX_MEMBERS, ReplicaName
 from quorate.api.storage import (
     DRBDResourceOperation,
     LVMLogicalVolume,
@@ -32,6 +33,7 @@ from quorate.api.storage import (
     ReplicatedVolumeAttachment,
     ReplicatedVolumeReplica,
 )
+from quorate.api.storage.configuration import Configuration
 from quorate.api.storage.datamesh import Datamesh, Formation, Member, Transition, TransitionType
 from quorate.api.storage.drbd import (
     Address,
@@ -184,6 +186,24 @@ class VolumeView:
     #: Of its replicas, and those that are to use it.
     nodes: Mapping[NodeName, NodeView] = field(default_factory=dict)
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
+
+    @property
+    def volume(self) -> ReplicatedVolume:
+        """The volume, for those who know that there is one."""
+        assert self.rv is not None
+        return self.rv
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the volume promises, for those who know that it has been told."""
+        found = self.volume.status.configuration
+        assert found is not None
+        return found
+
+    @cached_property
+    def possible_names(self) -> frozenset[ReplicaName]:
+        """All that its replicas can ever be called."""
+        return frozenset(replica_name(self.name, number) for number in range(MAX_MEMBERS))
 
     @cached_property
     def by_name(self) -> Mapping[ReplicaName, ReplicaView]:

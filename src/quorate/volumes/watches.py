@@ -4,13 +4,13 @@ An object that names its volume wakes it directly (``WATCHES``). One that concer
 a class, a pool, a node, a disk. For those ``fan_out`` is a controller whose pass looks the volumes up, by index, and
 wakes them through a Signal; it writes nothing. Each is heard only when something changes that a volume cares about:
 
-| object                 | heard when                                           | wakes                                 |
-|------------------------|------------------------------------------------------|---------------------------------------|
-| ReplicatedStorageClass | its configuration changes, or it comes or goes       | volumes of the class                  |
-| ReplicatedStoragePool  | eligible nodes change                                | its volumes that wait or are changing |
-| Node, core             | it comes, goes, is (not) ready, cordoned, evacuated  | volumes that are, or are to be, there |
-| Node, longhorn; Lease  | the node's agent falls silent, speaks again, lets go | the same                              |
-| DiskSchedule           | it can give more than before                         | volumes that wait for a place there   |
+| object                 | heard when                                          | wakes                                 |
+|------------------------|-----------------------------------------------------|---------------------------------------|
+| ReplicatedStorageClass | its configuration changes, or it comes or goes      | volumes of the class                  |
+| ReplicatedStoragePool  | eligible nodes change                               | its volumes that wait or are changing |
+| Node, core             | it comes, goes, is (not) ready, cordoned, evacuated | volumes that are, or are to be, there |
+| Node, longhorn; Lease  | its agent falls silent, speaks again or ends        | the same                              |
+| DiskSchedule           | it can give more than before                        | volumes that wait for a place there   |
 
 A ledger wakes a volume directly while the volume's request and its answer differ; so it does, with both asked, in the
 moment when the answer comes.

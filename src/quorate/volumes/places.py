@@ -1,0 +1,272 @@
+"""Places and space: from a replica without a node to one whose disk has granted what it needs.
+
+Placement is a pure answer (``quorate.placement.choose``); the disks' ledgers decide. A replica that needs a disk goes
+through
+
+    no place -> chosen -> asked -> granted -> spec.{nodeName, lvmVolumeGroupName, lvmVolumeGroupThinPoolName}
+                  ^          |
+                  +- refused +   withdrawn; the disk is left out, and the next best is asked
+
+and one without a disk from chosen to placed. What a ledger holds is the only memory: after a crash the next pass reads
+on from there. While a volume forms it is all or none: nothing is asked for unless everybody has a place, and nobody is
+placed before everybody's space is granted, because a part of a volume is of no use and would keep space from others.
+When no place is left, nothing is asked and nothing churns (M10): ``refusals`` say why, replica by replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.api import annotation_keys, labels, names
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.meta import Bytes, NodeName
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage.configuration import Configuration
+from quorate.api.storage.datamesh import TransitionType
+from quorate.api.storage.drbd import ReplicaType
+from quorate.api.struct import replace
+from quorate.disks import requests
+from quorate.disks.entries import replica as entry_of
+from quorate.disks.entries import requested, with_request
+from quorate.disks.requests import State
+from quorate.drbd.metadata import lower_size
+from quorate.engine import Patch
+from quorate.placement.choose import choose
+from quorate.placement.layout import layout_of
+from quorate.placement.request import Choice, Placement, Refusal, Replica, Request, Room
+from quorate.volumes.view import ReplicaView, VolumeView
+
+_NOWHERE: Final = Placement({}, {})
+_LEAVING: Final = (TransitionType.REMOVE_REPLICA, TransitionType.FORCE_REMOVE_REPLICA)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How far each replica without a place is."""
+
+    #: Asked, and granted: by replica, the ledger.
+    granted: Mapping[ReplicaName, DiskSchedule]
+    #: Asked, and not answered yet.
+    pending: Mapping[ReplicaName, DiskSchedule]
+    #: Asked, and refused: to be withdrawn.
+    rejected: Mapping[ReplicaName, DiskSchedule]
+    #: Where the others go, and why some have no place.
+    placement: Placement = _NOWHERE
+
+    @property
+    def refusals(self) -> Mapping[ReplicaName, Refusal]:
+        """Why there is no place."""
+        return self.placement.refusals
+
+    @property
+    def settled(self) -> bool:
+        """Whether every replica's place is certain: nothing to ask for, nothing to wait for."""
+        asks = any(choice.group is not None for choice in self.placement.choices.values())
+        return not (self.pending or self.rejected or self.refusals or asks)
+
+
+def find_places(view: VolumeView) -> Places:
+    """Everybody who has no place, from one snapshot. The same view gives the same answer."""
+    granted: dict[ReplicaName, DiskSchedule] = {}
+    pending: dict[ReplicaName, DiskSchedule] = {}
+    rejected: dict[ReplicaName, DiskSchedule] = {}
+    configuration = view.rv.status.configuration if view.rv is not None else None
+    homeless = [replica for replica in view.replicas if not replica.scheduled and not replica.replica.deleting]
+    if configuration is None or not homeless:
+        return Places(granted, pending, rejected)
+    lower = needed(view)
+    for replica in homeless:
+        for ledger in replica.ledgers:
+            size = requested(ledger, entry_of(replica.name))
+            if not replica.diskful or size is None:
+                continue
+            state = requests.read(ledger, entry_of(replica.name), size).state if size >= lower else State.REJECTED
+            known = replica.name in granted or replica.name in pending
+            if state is State.GRANTED and replica.name not in granted:
+                granted[replica.name] = ledger
+                pending.pop(replica.name, None)
+            elif state is State.PENDING and not known:
+                pending[replica.name] = ledger
+            elif state is State.REJECTED:
+                rejected[replica.name] = ledger
+    asked = {**pending, **granted}
+    request = _request(view, configuration, asked, rejected)
+    return Places(granted, pending, rejected, choose(request))
+
+
+def needed(view: VolumeView) -> Bytes:
+    """What a replica takes of a disk, before rounding to extents: the usable size and DRBD's metadata."""
+    size = view.datamesh.size or view.volume.spec.size
+    return lower_size(Bytes(int(size)), view.config.drbd.max_peers)
+
+
+def writes(view: VolumeView, places: Places) -> tuple[Patch, ...]:
+    """The next step for everybody: withdraw, ask, or take the place that is granted."""
+    homeless = {each.name: each for each in view.replicas if not each.scheduled and not each.replica.deleting}
+    asking = _Ledgers()
+    for name, ledger in places.rejected.items():
+        asking.change(ledger, name, None)
+    held = {**places.pending, **places.granted}
+    if view.forming and places.refusals:
+        for name, ledger in held.items():
+            asking.change(ledger, name, None)
+        return tuple(asking.patches())
+    for name, choice in places.placement.choices.items():
+        if choice.group is not None:
+            asking.change(view.disks[choice.disk].ledger, name, choice.size)
+    placed: list[Patch] = []
+    if places.settled or not view.forming:
+        placed = [_placed_on(homeless[name], ledger) for name, ledger in places.granted.items()]
+        placed += [
+            _placed(homeless[name], choice) for name, choice in places.placement.choices.items() if not choice.group
+        ]
+    return (*asking.patches(), *placed)
+
+
+def give_back(view: VolumeView) -> Iterator[tuple[DiskSchedule, ReplicaName]]:
+    """Entries that nobody has a use for: of a replica that is gone, or on another disk, and without bytes (M31)."""
+    for ledger in view.ledgers:
+        group, _, pool = ledger.spec.name.partition("/")
+        for entry in ledger.spec.replicas:
+            name = ReplicaName(entry)
+            if name not in view.possible_names:
+                continue
+            replica, piece = view.replica(name), names.logical_volume(name, group, pool)
+            if (replica is None or _is_elsewhere(replica, group, pool)) and not _exists(view.pieces, piece):
+                yield ledger, name
+
+
+def withdrawals(view: VolumeView) -> tuple[Patch, ...]:
+    """The writes that give back."""
+    asking = _Ledgers()
+    for ledger, name in give_back(view):
+        asking.change(ledger, name, None)
+    return tuple(asking.patches())
+
+
+def _is_elsewhere(replica: ReplicaView, group: str, pool: str) -> bool:
+    spec = replica.replica.spec
+    if not replica.diskful:
+        # What was diskful keeps its entry until its logical volume is gone; the caller has looked.
+        return True
+    if spec.lvm_volume_group_name is None:
+        return replica.replica.deleting
+    return (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "") != (group, pool)
+
+
+def _exists(pieces: tuple[LVMLogicalVolume, ...], name: str) -> bool:
+    return any(piece.name == name for piece in pieces)
+
+
+def _request(
+    view: VolumeView,
+    configuration: Configuration,
+    asked: Mapping[ReplicaName, DiskSchedule],
+    rejected: Mapping[ReplicaName, DiskSchedule],
+) -> Request:
+    rooms = {}
+    for name, disk in view.disks.items():
+        refused = requests.refusal(disk.ledger, entry_of(""), 1)
+        closed = requests.describe(disk.ledger, refused) if refused is not None else ""
+        rooms[name] = Room(requests.room(disk.ledger), disk.extent, closed)
+    outgoing = _outgoing(view, configuration)
+    return Request(
+        configuration=configuration,
+        size=Bytes(int(view.datamesh.size or view.volume.spec.size)),
+        replicas=tuple(_replica(replica, asked, outgoing) for replica in view.replicas),
+        nodes=view.rsp.status.eligible_nodes if view.rsp is not None else None,
+        rooms=rooms,
+        access=view.access_nodes,
+        refused={
+            ledger.spec.name: answer.refusal.message
+            for name, ledger in rejected.items()
+            if (answer := requests.read(ledger, entry_of(name), requested(ledger, entry_of(name)) or 0)).refusal
+        },
+        together=view.forming,
+        max_peers=view.config.drbd.max_peers,
+    )
+
+
+def _replica(
+    replica: ReplicaView, asked: Mapping[ReplicaName, DiskSchedule], outgoing: frozenset[ReplicaName]
+) -> Replica:
+    spec, member, ledger = replica.replica.spec, replica.member, asked.get(replica.name)
+    node, disk = spec.node_name, ""
+    if spec.lvm_volume_group_name is not None:
+        disk = names.disk(spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "")
+    elif ledger is not None:
+        node, disk = ledger.spec.node_id, ledger.spec.name
+    shown_access = member is not None and member.type is ReplicaType.ACCESS and not member.hidden
+    return Replica(
+        name=replica.name,
+        type=ReplicaType.TIE_BREAKER if shown_access else spec.type,
+        node=node,
+        disk=disk,
+        zone=member.zone if member is not None else "",
+        leaving=replica.name in outgoing,
+    )
+
+
+def _outgoing(view: VolumeView, configuration: Configuration) -> frozenset[ReplicaName]:
+    """Those that others are placed without regard to: deleted, being removed, or lost with a replacement on its way."""
+    leaving = {replica.name for replica in view.replicas if replica.replica.deleting}
+    if view.rv is not None:
+        leaving |= {
+            each.replica_name
+            for each in view.rv.status.datamesh_transitions
+            if each.type in _LEAVING and each.replica_name is not None
+        }
+    diskful = [replica for replica in view.replicas if replica.diskful and replica.name not in leaving]
+    if not view.forming and len(diskful) > layout_of(configuration).diskful:
+        leaving |= {replica.name for replica in diskful if replica.scheduled and _is_lost(replica)}
+    return frozenset(leaving)
+
+
+def _is_lost(replica: ReplicaView) -> bool:
+    node = replica.node
+    if node is None or node.machine is None or not node.fresh:
+        return True
+    return node.machine.metadata.annotations.get(annotation_keys.EVACUATE) == "true"
+
+
+def _placed_on(replica: ReplicaView, ledger: DiskSchedule) -> Patch:
+    group, _, pool = ledger.spec.name.partition("/")
+    return _patched(replica, ledger.spec.node_id, group, pool or None)
+
+
+def _placed(replica: ReplicaView, choice: Choice) -> Patch:
+    return _patched(replica, choice.node, None, None)
+
+
+def _patched(replica: ReplicaView, node: NodeName, group: str | None, pool: str | None) -> Patch:
+    """Node and disk in one write, with the labels that agents and people find it by."""
+    observed = replica.replica
+    found = {**observed.metadata.labels, labels.NODE: node}
+    if group is not None:
+        found[labels.LVM_VOLUME_GROUP] = group
+    spec = replace(observed.spec, node_name=node, lvm_volume_group_name=group, lvm_volume_group_thin_pool_name=pool)
+    intended = replace(observed, metadata=replace(observed.metadata, labels=found), spec=spec)
+    return Patch(observed, intended, if_unchanged=True)
+
+
+class _Ledgers:
+    """Changes of several entries, gathered into one write for each ledger."""
+
+    def __init__(self) -> None:
+        self._changes: dict[str, tuple[DiskSchedule, dict[ReplicaName, Bytes | None]]] = {}
+
+    def change(self, ledger: DiskSchedule, name: ReplicaName, size: Bytes | None) -> None:
+        """Ask for so much in all; None: for nothing any more."""
+        self._changes.setdefault(ledger.name, (ledger, {}))[1][name] = size
+
+    def patches(self) -> Iterator[Patch]:
+        """One for each."""
+        for ledger, changes in self._changes.values():
+            spec = ledger.spec
+            for name, size in changes.items():
+                spec = with_request(spec, entry_of(name), size)
+            # An empty map is none at all on the wire, and removing it must not remove a key that we have not seen.
+            yield Patch(ledger, replace(ledger, spec=spec), if_unchanged=not spec.replicas)

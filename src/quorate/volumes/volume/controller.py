@@ -1,0 +1,135 @@
+"""One pass over one volume: the parts in their order, and one plan of what they decide."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from quorate.api import conditions, finalizers, labels
+from quorate.api.core import Lease
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import ReplicatedVolume
+from quorate.api.struct import replace
+from quorate.engine import (
+    NOTHING,
+    AddFinalizer,
+    Controller,
+    Key,
+    Patch,
+    PatchStatus,
+    Plan,
+    PlanEvent,
+    Reader,
+    Signal,
+    Write,
+)
+from quorate.volumes import places
+from quorate.volumes.observe import INDEXES, observe
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume import deletion
+from quorate.volumes.volume.configuration import configured
+from quorate.volumes.volume.formation import form
+from quorate.volumes.volume.living import live
+from quorate.volumes.volume.outcome import Outcome
+from quorate.volumes.volume.pending import with_pending
+from quorate.volumes.volume.report import composed, held_back
+from quorate.volumes.volume.verdicts import status_lost
+from quorate.volumes.watches import WATCHES
+
+
+def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
+    """002's Reconcile."""
+    if view.rv is None:
+        return deletion.let_orphans_go(view)
+    rv = view.rv
+    if finalizers.RV_CONTROLLER not in rv.metadata.finalizers:
+        return NOTHING if rv.deleting else Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER), *_labels(rv)))
+    if deletion.should_not_exist(view):
+        return _plan(view, deletion.take_apart(view), now)
+    if lost := with_data_and_no_status(view):
+        return _status_lost(view, lost, now)
+    status = with_pending(view, configured(rv.status, view.rsc), now)
+    current = view.with_status(status)
+    if status.configuration is None:
+        return _plan(view, Outcome(status), now)
+    if current.forming:
+        return _plan(view, form(current, now, random), now)
+    return _plan(view, live(current, places.find_places(current), now), now)
+
+
+def with_data_and_no_status(view: VolumeView) -> tuple[ReplicaName, ...]:
+    """Replicas that hold data although, by the volume's status, it was never formed."""
+    if view.volume.status.datamesh_revision or view.formation is not None:
+        return ()
+    return tuple(
+        replica.name
+        for replica in view.replicas
+        if replica.diskful and replica.replica.status.drbd.actual.initial_sync_completed
+    )
+
+
+def _status_lost(view: VolumeView, lost: tuple[ReplicaName, ...], now: datetime) -> Plan:
+    rv = view.volume
+    found = conditions.merge(rv.status.conditions, [status_lost(lost)], now=now, generation=rv.metadata.generation)
+    status = PatchStatus(rv, replace(rv, status=replace(rv.status, conditions=found)))
+    return Plan(status=status, events=(PlanEvent(rv, "StatusLost", status_lost(lost).message, warning=True),))
+
+
+def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
+    """Children first and status last; or the step alone."""
+    rv = view.volume
+    decided = view.with_status(outcome.status)
+    wait = outcome.wait or (deletion.in_use(decided) if rv.deleting else None)
+    status = composed(decided, places.find_places(decided), wait, now)
+    intended = replace(rv, status=status)
+    events: tuple[PlanEvent, ...] = ()
+    if outcome.event is not None:
+        reason, message = outcome.event
+        events = (PlanEvent(rv, reason, message, warning=outcome.wait is not None),)
+    if outcome.advances:
+        written = PatchStatus(rv, intended, if_unchanged=True)
+        return Plan(transition=written, events=events, requeue_after=_soonest(outcome.again))
+    writes = (*_labels(rv), *outcome.writes)
+    if _releases(rv, outcome.writes):
+        return Plan(writes=outcome.writes)
+    patience = held_back(rv.status, status, now)
+    if patience is not None:
+        return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
+    return Plan(writes=writes, status=PatchStatus(rv, intended), requeue_after=_soonest(outcome.again))
+
+
+def _labels(rv: ReplicatedVolume) -> tuple[Patch, ...]:
+    """The class, as a label: for people who look for its volumes."""
+    if rv.deleting:
+        return ()
+    found = {**rv.metadata.labels, labels.REPLICATED_STORAGE_CLASS: rv.spec.replicated_storage_class_name}
+    return (Patch(rv, replace(rv, metadata=replace(rv.metadata, labels=found))),)
+
+
+def _releases(rv: ReplicatedVolume, writes: tuple[Write, ...]) -> bool:
+    """With the last finalizer the volume is gone: nothing can be said of it any more."""
+    return any(write.target is rv for write in writes if not isinstance(write, Patch))
+
+
+def _soonest(*times: float | None) -> float | None:
+    known = [max(time, 0.001) for time in times if time is not None]
+    return min(known) if known else None
+
+
+def controller(signal: Signal) -> Controller[Any]:
+    """The reconciler; ``signal`` is what ``watches.fan_out`` wakes."""
+    return Controller(
+        name="volume",
+        watches=WATCHES,
+        observe=_observe,
+        decide=decide,
+        indexes=INDEXES,
+        freshness=(Lease,),
+        signals=(signal,),
+        workers=4,
+    )
+
+
+def _observe(reader: Reader, key: Key) -> VolumeView | None:
+    return observe(reader, key.name)

@@ -1,0 +1,106 @@
+"""Phase 3, BootstrapData: one operation, on the diskful member with the lowest id, gives the volume its first data.
+
+Nothing else ever does (M3), and never a forced primary, which the kernel refuses under quorum (M22). Members are
+declared equal (``clear-bitmap``) only where that is known: every diskful member's space reads as zero. A single copy
+equals itself. Otherwise everything is copied from this member (``force-resync``), and the timeout allows for it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.api import labels, names
+from quorate.api.meta import ObjectMeta
+from quorate.api.storage import DRBDResourceOperation
+from quorate.api.storage.datamesh import Member
+from quorate.api.storage.drbd import DiskState, ReplicaType
+from quorate.api.storage.drbdrop import CreateNewUUID, DRBDResourceOperationSpec, OperationPhase, OperationType
+from quorate.engine import Create, Delete
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume.formation.connectivity import changed_members
+from quorate.volumes.volume.formation.steps import complete, transition_of, waiting
+from quorate.volumes.volume.outcome import Outcome
+from quorate.volumes.volume.replicas import owner
+from quorate.volumes.waits import Blocker, Wait, ids
+
+
+def bootstrap(view: VolumeView, now: datetime) -> Outcome:
+    """``reconcileFormationPhaseBootstrapData``."""
+    limit, operation, intended = timeout(view), view.operation, operation_of(view)
+    if changed := changed_members(view):
+        return waiting(view, now, changed, limit)
+    if operation is not None and (operation.deleting or is_stale(view, operation)):
+        gone = () if operation.deleting else (Delete(operation),)
+        return waiting(view, now, _about(operation, "an operation of an earlier formation is in the way"), limit, gone)
+    if operation is None:
+        return Outcome(view.volume.status, writes=(Create(intended),))
+    if operation.spec != intended.spec:
+        return waiting(view, now, _about(operation, "the operation is not the one that is needed"), limit)
+    if operation.status.phase is OperationPhase.FAILED:
+        return waiting(view, now, _about(operation, f"the operation failed: {operation.status.message}"), limit)
+    if operation.status.phase is not OperationPhase.SUCCEEDED:
+        said = operation.status.message or f"the operation is {operation.status.phase or 'not looked at yet'}"
+        return waiting(view, now, _about(operation, said), limit)
+    if wait := _unsynchronised(view):
+        return waiting(view, now, wait, limit)
+    return complete(view, now)
+
+
+def operation_of(view: VolumeView) -> DRBDResourceOperation:
+    """The one operation that this volume needs."""
+    first = min(view.diskful_members, key=lambda member: member.node_id)
+    equal = are_equal(view)
+    return DRBDResourceOperation(
+        metadata=ObjectMeta(
+            name=names.formation_operation(view.name),
+            labels={labels.NODE: first.node_name, labels.REPLICATED_VOLUME: view.name},
+            owner_references=(owner(view.volume),),
+        ),
+        spec=DRBDResourceOperationSpec(
+            node_name=first.node_name,
+            drbd_resource_name=first.name,
+            type=OperationType.CREATE_NEW_UUID,
+            create_new_uuid=CreateNewUUID(clear_bitmap=equal, force_resync=not equal),
+        ),
+    )
+
+
+def are_equal(view: VolumeView) -> bool:
+    """Whether all copies are known to hold the same: there is one, or every one reads as zero."""
+    members = view.diskful_members
+    return len(members) == 1 or all(_is_zero(view, member) for member in members)
+
+
+def _is_zero(view: VolumeView, member: Member) -> bool:
+    replica = view.replica(member.name)
+    volume = replica.logical_volume if replica is not None else None
+    return volume is not None and volume.status.known_zero
+
+
+def timeout(view: VolumeView) -> float:
+    """Seconds for the phase: what is copied takes its time, at the slowest that is still progress."""
+    times, size = view.config.timeouts, view.datamesh.size
+    copying = 0.0 if are_equal(view) or size is None else int(size) / times.bootstrap_bytes_per_second
+    return times.bootstrap_data.seconds + copying
+
+
+def is_stale(view: VolumeView, operation: DRBDResourceOperation) -> bool:
+    """Made before this formation began. The store keeps whole seconds."""
+    created = operation.metadata.creation_timestamp
+    return created is not None and created < transition_of(view).started_at.replace(microsecond=0)
+
+
+def _unsynchronised(view: VolumeView) -> Wait | None:
+    waits = [
+        member.name
+        for member in view.members
+        if member.type is ReplicaType.DISKFUL and view.state_of(member.name).disk != DiskState.UP_TO_DATE
+    ]
+    if not waits:
+        return None
+    blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in waits)
+    return Wait("WaitingForSynchronization", f"not up to date yet {ids(waits)}", blockers)
+
+
+def _about(operation: DRBDResourceOperation, words: str) -> Wait:
+    return Wait("WaitingForOperation", words, (Blocker.of(operation),))

@@ -1,0 +1,182 @@
+"""The Formation transition: how it begins, moves from phase to phase, waits, gives up and ends.
+
+Everything here makes a new status; what is in it is decided by the phases' own modules.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from quorate.api.meta import Bytes
+from quorate.api.quantity import Quantity
+from quorate.api.storage.datamesh import (
+    Datamesh,
+    Formation,
+    FormationPhase,
+    Step,
+    StepStatus,
+    Transition,
+    TransitionGroup,
+    TransitionType,
+)
+from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
+from quorate.api.struct import replace
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume.outcome import Outcome
+from quorate.volumes.waits import Blocker, Wait, ids
+
+#: What DRBD counts in.
+_BLOCK: Final = 4096
+_PHASES: Final = (
+    FormationPhase.PRECONFIGURE,
+    FormationPhase.ESTABLISH_CONNECTIVITY,
+    FormationPhase.BOOTSTRAP_DATA,
+)
+
+
+def begin(view: VolumeView, now: datetime) -> Outcome:
+    """Revision 1: size and networks are fixed, and nobody takes part yet."""
+    rv = view.volume
+    if view.rsp is None:
+        pool = view.configuration.replicated_storage_pool_name
+        wait = Wait(
+            "StoragePoolNotReady",
+            f"there is no ReplicatedStoragePool {pool}",
+            (Blocker("ReplicatedStoragePool", pool),),
+        )
+        return Outcome(rv.status, wait=wait)
+    minor = rv.status.drbd.config.device_minor
+    status = replace(
+        rv.status,
+        drbd=VolumeDrbd(config=VolumeDrbdConfig(device_minor=minor)),
+        datamesh=Datamesh(size=_in_blocks(rv.spec.size), system_network_names=view.rsp.spec.system_network_names),
+        datamesh_revision=1,
+        datamesh_transitions=(
+            Transition(
+                type=TransitionType.FORMATION,
+                group=TransitionGroup.FORMATION,
+                started_at=now,
+                datamesh_revision=1,
+                steps=tuple(Step(name=phase, status=StepStatus.PENDING) for phase in _PHASES),
+                formation=Formation(phase=FormationPhase.PRECONFIGURE, phase_started_at=now),
+            ),
+        ),
+        datamesh_pending_replica_transitions=(),
+    )
+    return Outcome(_moved(status, FormationPhase.PRECONFIGURE, now), advances=True)
+
+
+def enter(status: ReplicatedVolumeStatus, phase: FormationPhase, now: datetime) -> Outcome:
+    """The status, with the next phase begun."""
+    return Outcome(_moved(status, phase, now), advances=True)
+
+
+def complete(view: VolumeView, now: datetime) -> Outcome:
+    """The volume is born: there is no Formation any more."""
+    rv = view.volume
+    others = tuple(each for each in rv.status.datamesh_transitions if each.type is not TransitionType.FORMATION)
+    took = (now - transition_of(view).started_at).total_seconds()
+    return Outcome(
+        replace(rv.status, datamesh_transitions=others),
+        advances=True,
+        event=("Formed", f"the volume was formed in {took:.1f} s"),
+    )
+
+
+def restart_clock(view: VolumeView, now: datetime) -> Outcome:
+    """The phase counts from now: what it waited for until now was nobody's fault."""
+    transition = transition_of(view)
+    assert transition.formation is not None
+    changed = replace(transition, formation=replace(transition.formation, phase_started_at=now), reason="", message="")
+    return Outcome(_with(view.volume.status, changed), advances=True)
+
+
+def waiting(
+    view: VolumeView, now: datetime, wait: Wait, limit: float | None = None, writes: tuple[Any, ...] = ()
+) -> Outcome:
+    """The phase goes on waiting; past its limit, in seconds, formation starts again."""
+    if limit is None:
+        return Outcome(_told(view, wait), writes=writes, wait=wait)
+    left = limit - elapsed(view, now)
+    if left > 0:
+        return Outcome(_told(view, wait), writes=writes, wait=wait, again=left)
+    return _given_up(view, now, wait, limit)
+
+
+def elapsed(view: VolumeView, now: datetime) -> float:
+    """Seconds since the phase began."""
+    transition = transition_of(view)
+    assert transition.formation is not None
+    began = transition.formation.phase_started_at or transition.started_at
+    return max(0.0, (now - began) / timedelta(seconds=1))
+
+
+def transition_of(view: VolumeView) -> Transition:
+    """The Formation."""
+    found = view.transition(TransitionType.FORMATION)
+    assert found is not None
+    return found
+
+
+def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float) -> Outcome:
+    """Write that it starts again; only then is anything deleted. Data that may be somebody's forbids it."""
+    phase = transition_of(view).formation
+    assert phase is not None
+    with_data = [
+        replica.name
+        for replica in view.replicas
+        if replica.type is ReplicaType.DISKFUL and replica.replica.status.drbd.actual.initial_sync_completed
+    ]
+    if with_data and phase.phase is not FormationPhase.BOOTSTRAP_DATA:
+        held = Wait(
+            "ReplicasHoldData",
+            f"not started again, because {ids(with_data)} hold data; {wait.message}",
+            tuple(Blocker("ReplicatedVolumeReplica", name) for name in with_data),
+        )
+        return Outcome(_told(view, held), wait=held)
+    why = Wait(wait.reason, f"{phase.phase} took more than {limit:.0f} s: {wait.message}", wait.blockers)
+    status = _moved(_told(view, why), FormationPhase.RESTARTING, now, why)
+    return Outcome(status, advances=True, wait=why, event=("FormationRestarted", why.message))
+
+
+def _moved(
+    status: ReplicatedVolumeStatus, phase: FormationPhase, now: datetime, why: Wait | None = None
+) -> ReplicatedVolumeStatus:
+    transition = next(each for each in status.datamesh_transitions if each.type is TransitionType.FORMATION)
+    steps = tuple(_step(each, phase, status.datamesh_revision, now) for each in transition.steps)
+    changed = replace(
+        transition,
+        datamesh_revision=status.datamesh_revision,
+        reason=why.reason if why is not None else "",
+        message=why.brief() if why is not None else "",
+        steps=steps,
+        formation=Formation(phase=phase, phase_started_at=now),
+    )
+    return _with(status, changed)
+
+
+def _step(step: Step, phase: FormationPhase, revision: int, now: datetime) -> Step:
+    """Steps before the phase are completed, its own is active."""
+    if step.name == phase:
+        return replace(step, status=StepStatus.ACTIVE, datamesh_revision=revision, started_at=now)
+    if step.status is StepStatus.ACTIVE and phase is not FormationPhase.RESTARTING:
+        return replace(step, status=StepStatus.COMPLETED, completed_at=now)
+    return step
+
+
+def _told(view: VolumeView, wait: Wait) -> ReplicatedVolumeStatus:
+    transition = transition_of(view)
+    return _with(view.volume.status, replace(transition, reason=wait.reason, message=wait.brief()))
+
+
+def _with(status: ReplicatedVolumeStatus, transition: Transition) -> ReplicatedVolumeStatus:
+    changed = tuple(
+        transition if each.type is TransitionType.FORMATION else each for each in status.datamesh_transitions
+    )
+    return replace(status, datamesh_transitions=changed)
+
+
+def _in_blocks(size: Quantity) -> Quantity:
+    return Quantity.of_bytes(Bytes(-(-int(size) // _BLOCK) * _BLOCK))

@@ -1,0 +1,90 @@
+"""The life of a formed volume: what transitions ask for, carried out.
+
+The steps themselves are decided in ``quorate.volumes.transitions``; here replicas are made and deleted for them, find
+their places, and what is left behind is cleared away. A deleting volume gets nothing new: it only lets go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from quorate.api.struct import replace
+from quorate.engine import Create, Delete, Patch, Write
+from quorate.volumes import life, places
+from quorate.volumes.life import Advance
+from quorate.volumes.places import Places
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume import leftovers
+from quorate.volumes.volume.outcome import Outcome
+from quorate.volumes.volume.replicas import free_ids, new_replica
+from quorate.volumes.waits import Wait
+
+
+def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
+    """One pass over a volume that has been formed."""
+    status = view.volume.status
+    queue = life.attach_requests(view, now)
+    if queue != status.attach_requests:
+        status = replace(status, attach_requests=queue)
+        view = view.with_status(status)
+    asked = life.advance(view, now)
+    if asked.status is not None:
+        return Outcome(asked.status, advances=True, again=asked.again)
+    writes = (*_ended_formation(view), *_replicas(view, asked), *_places(view, found, asked), *leftovers.clear(view))
+    wait = _no_free_id(view, asked) or next(iter(asked.waits), None)
+    return Outcome(asked.waiting or status, writes=_one_per_object(writes), wait=wait, again=asked.again)
+
+
+def _ended_formation(view: VolumeView) -> Iterator[Write]:
+    """The operation has done its work."""
+    if view.operation is not None and not view.operation.deleting:
+        yield Delete(view.operation)
+
+
+def _replicas(view: VolumeView, asked: Advance) -> Iterator[Write]:
+    if not view.volume.deleting:
+        for number, new in zip(free_ids(view), asked.create, strict=False):
+            yield Create(new_replica(view.volume, number, new.type, new.node))
+    for name in asked.delete:
+        replica = view.replica(name)
+        if replica is not None and not replica.replica.deleting:
+            yield Delete(replica.replica)
+    for name, new_type in asked.retype.items():
+        replica = view.replica(name)
+        if replica is not None and replica.type is not new_type:
+            spec = replace(replica.replica.spec, type=new_type)
+            yield Patch(replica.replica, replace(replica.replica, spec=spec), if_unchanged=True)
+    if asked.spent_annotations:
+        metadata = view.volume.metadata
+        kept = {key: value for key, value in metadata.annotations.items() if key not in asked.spent_annotations}
+        yield Patch(view.volume, replace(view.volume, metadata=replace(metadata, annotations=kept)))
+
+
+def _places(view: VolumeView, found: Places, asked: Advance) -> tuple[Write, ...]:
+    if view.volume.deleting:
+        return ()
+    return tuple(
+        write
+        for write in places.writes(view, found)
+        if write.target.name not in asked.delete and write.target.name not in asked.retype
+    )
+
+
+def _one_per_object(writes: tuple[Write, ...]) -> tuple[Write, ...]:
+    """The first write to an object of its kind; what else there is to do with it follows in the next pass."""
+    seen: dict[tuple[str, str], None] = {}
+    kept = []
+    for write in writes:
+        key = (write.target.KIND.name, write.target.name)
+        if key not in seen:
+            seen[key] = None
+            kept.append(write)
+    return tuple(kept)
+
+
+def _no_free_id(view: VolumeView, asked: Advance) -> Wait | None:
+    """The ninth member is refused, and it is said why (M18)."""
+    if len(asked.create) <= len(free_ids(view)):
+        return None
+    return Wait("NoFreeNodeId", "all eight ids are taken: by replicas, or by members that are not forgotten yet")

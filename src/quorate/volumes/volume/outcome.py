@@ -1,0 +1,25 @@
+"""What one part of the reconciler decides; the reconciler makes one plan of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.engine import Write
+from quorate.volumes.waits import Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The status to go on from, and what else is to be written."""
+
+    status: ReplicatedVolumeStatus
+    #: A step begins or ends with this status: it is written with the resourceVersion, and nothing else in the pass.
+    advances: bool = False
+    writes: tuple[Write, ...] = ()
+    #: Why it does not go on.
+    wait: Wait | None = None
+    #: Seconds after which to look again.
+    again: float | None = None
+    #: For people, when ``advances`` is written: a reason and words.
+    event: tuple[str, str] | None = None

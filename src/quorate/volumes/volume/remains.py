@@ -1,0 +1,58 @@
+"""What is left of a volume that is being taken apart, and who holds it: for a restart and for a deletion."""
+
+from __future__ import annotations
+
+from quorate.api import finalizers
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.volume.replicas import OF_CONTROLLERS
+from quorate.volumes.waits import Blocker, Wait, ids
+
+#: What may be on a replica by right.
+_OURS = frozenset({*OF_CONTROLLERS, finalizers.AGENT})
+NODE_DOWN = "NodeDown"
+
+
+def remains(view: VolumeView) -> Wait | None:
+    """What is left, said so that a person knows whom to turn to; None: nothing."""
+    operation = (view.operation,) if view.operation is not None else ()
+    entries = _entries(view)
+    if not (view.replicas or view.pieces or operation or entries):
+        return None
+    told, blockers = [], []
+    down = [replica for replica in view.replicas if _waits_for_agent(replica) and not replica.fresh]
+    foreign = {replica.name: _foreign(replica) for replica in view.replicas if _foreign(replica)}
+    if view.replicas:
+        told.append(f"replicas {ids(replica.name for replica in view.replicas)}")
+        blockers += [Blocker.of(replica.replica) for replica in view.replicas]
+    if view.pieces:
+        told.append(f"logical volumes {', '.join(piece.name for piece in view.pieces)}")
+        blockers += [Blocker.of(piece) for piece in view.pieces]
+    if operation:
+        told.append(f"operation {operation[0].name}")
+        blockers += [Blocker.of(operation[0])]
+    if entries:
+        told.append(f"space of {', '.join(entries)}")
+    message = "left: " + "; ".join(told)
+    if down:
+        where = ", ".join(dict.fromkeys(str(replica.node_name) for replica in down))
+        message = f"node {where} is down, and only its agent can let go of {ids(each.name for each in down)}; {message}"
+        nodes = tuple(Blocker("Node", str(replica.node_name)) for replica in down)
+        return Wait(NODE_DOWN, message, (*nodes, *blockers))
+    if foreign:
+        held = ", ".join(f"{name} by {', '.join(by)}" for name, by in foreign.items())
+        message = f"held by finalizers that are not ours: {held}; {message}"
+    return Wait("WaitingForReplicaCleanup", message, tuple(blockers))
+
+
+def _entries(view: VolumeView) -> list[str]:
+    asked = {name for ledger in view.ledgers for name in (*ledger.spec.replicas, *ledger.status.replicas)}
+    return sorted(name for name in asked if name in view.possible_names)
+
+
+def _waits_for_agent(replica: ReplicaView) -> bool:
+    found = replica.replica
+    return found.deleting and finalizers.AGENT in found.metadata.finalizers
+
+
+def _foreign(replica: ReplicaView) -> list[str]:
+    return [name for name in replica.replica.metadata.finalizers if name not in _OURS]

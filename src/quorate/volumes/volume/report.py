@@ -1,0 +1,104 @@
+"""The status of a volume as people see it, composed once per pass; and when it is worth a write.
+
+Words alone are not worth one while what they are about is still young: a formation of two seconds would otherwise be
+told step by step, and every replica that becomes ready would be a write of its volume. What has lasted is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from quorate.api import conditions
+from quorate.api.meta import Condition, ConditionStatus
+from quorate.api.storage.drbd import DiskState
+from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
+from quorate.api.struct import replace
+from quorate.volumes import life
+from quorate.volumes.places import Places
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume.layout import actual_size, membership_layout, published_on, voters
+from quorate.volumes.volume.verdicts import verdicts
+from quorate.volumes.waits import Wait, shortened
+
+#: What is younger is not told in words yet, in seconds.
+SETTLING: Final = 3.0
+_MESSAGE: Final = 1024
+
+
+def composed(view: VolumeView, places: Places, wait: Wait | None, now: datetime) -> ReplicatedVolumeStatus:
+    """The whole status: what was decided (it is in the view), and everything that is said about it."""
+    status = view.volume.status
+    counted = replace(
+        status,
+        observed_generation=view.volume.metadata.generation,
+        actual_size=actual_size(view),
+        published_on=published_on(view),
+        membership_layout=membership_layout(view),
+    )
+    if not view.forming:
+        counted = replace(counted, effective_layout=life.effective_layout(view) or status.effective_layout)
+    view = view.with_status(counted)
+    found = conditions.merge(
+        counted.conditions, verdicts(view, places, wait, now), now=now, generation=view.volume.metadata.generation
+    )
+    phase = _phase(view, found)
+    return replace(counted, phase=phase, message=_message(phase, found, wait), conditions=found)
+
+
+def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
+    if view.volume.deleting:
+        return VolumePhase.TERMINATING
+    if view.forming:
+        return VolumePhase.FORMING
+    by_type = {condition.type: condition.status for condition in found}
+    if by_type["Resilient"] is ConditionStatus.FALSE:
+        return VolumePhase.DEGRADED
+    behind = any(view.state_of(member.name).disk != DiskState.UP_TO_DATE for member in voters(view))
+    if behind or view.resyncing():
+        return VolumePhase.SYNCHRONIZING
+    return VolumePhase.READY if by_type["Ready"] is ConditionStatus.TRUE else VolumePhase.DEGRADED
+
+
+def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None) -> str:
+    if wait is not None:
+        return wait.brief(_MESSAGE)
+    if phase is VolumePhase.READY:
+        return ""
+    named = {condition.type: condition for condition in found}
+    for name in ("Ready", "Resilient"):
+        if (condition := named.get(name)) is not None and condition.status is not ConditionStatus.TRUE:
+            return shortened(condition.message, _MESSAGE)
+    return ""
+
+
+def held_back(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus, now: datetime) -> float | None:
+    """Seconds for which a change is not worth a write yet, because it is only words about something young."""
+    if before == after or _without_words(before) != _without_words(after):
+        return None
+    youngest = max(_told_since(before, after), default=None)
+    if youngest is None:
+        return None
+    left = SETTLING - (now - youngest) / timedelta(seconds=1)
+    return left if left > 0 else None
+
+
+def _told_since(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus) -> Iterator[datetime]:
+    """Since when that has been so whose words have changed."""
+    for old, new in zip(before.conditions, after.conditions, strict=True):
+        if old != new:
+            yield new.last_transition_time
+    for transition in after.datamesh_transitions:
+        formation = transition.formation
+        yield (formation.phase_started_at if formation is not None else None) or transition.started_at
+
+
+def _without_words(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:
+    return replace(
+        status,
+        message="",
+        datamesh_transitions=tuple(replace(each, reason="", message="") for each in status.datamesh_transitions),
+        effective_layout=replace(status.effective_layout, message=""),
+        conditions=tuple(replace(each, reason="Any", message="") for each in status.conditions),
+    )
