@@ -116,7 +116,11 @@ def test_the_guide_does_what_it_says(tmp_path: Path, kubectl: Path) -> None:
     with running(tmp_path, "--nodes", "1", "--drives", "1"):
         run = Kubectl(kubectl, tmp_path / "kubeconfig")
         run.wait_for_groups(1)
-        environment = {"PATH": f"{kubectl.parent}:{os.environ['PATH']}", "KUBECONFIG": str(tmp_path / "kubeconfig")}
+        environment = {
+            "PATH": f"{kubectl.parent}:{os.environ['PATH']}",
+            "KUBECONFIG": str(tmp_path / "kubeconfig"),
+            "HOME": str(tmp_path),  # kubectl keeps a cache there
+        }
         done = subprocess.run(
             ["bash", "-eu", "-c", script],
             env=environment,

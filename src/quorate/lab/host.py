@@ -165,6 +165,7 @@ class Host:
             "/etc/os-release": b'PRETTY_NAME="Quorate lab"\nID=lab\n',
             **{path: data for path, data in kept.items() if not path.startswith(_VOLATILE)},
             "/proc/sys/kernel/random/boot_id": f"{boot}\n".encode(),
+            "/proc/sys/kernel/osrelease": b"6.1.0-lab\n",
             "/proc/drbd": b"version: 9.2.9 (api:2/proto:86-122)\n",
             "/proc/crypto": "".join(f"name         : {name}\n\n" for name in sorted(KNOWN_ALGORITHMS)).encode(),
             "/sys/module/drbd/version": b"9.2.9\n",

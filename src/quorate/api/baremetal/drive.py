@@ -116,6 +116,8 @@ class DriveStatus(Struct):
         Column("Path", ".spec.Path"),
         Column("Type", ".spec.Type"),
         Column("Size", ".spec.Size", "integer"),
+        Column("Presence", ".status.presence"),
+        Column("SMART", ".status.smart.health"),
         Column("Health", ".status.health"),
         Column("Status", ".status.operationalStatus"),
         Column("Progress", ".status.progress", "integer"),
