@@ -387,6 +387,20 @@ def test_a_tie_breaker_without_a_place_keeps_a_forming_volume_waiting(listed: st
     assert why(placement) == {"v-0": waiting, "v-1": waiting, "v-2": reason}
 
 
+def test_a_tie_breaker_that_only_finds_nodes_in_no_zone_is_refused_for_the_topology() -> None:
+    placement = choose(request("2D+1TB", [*nodes("a1 b1"), node("n", disks=[])], topology=ACROSS))
+    assert why(placement) == {"v-2": "TopologyConstraintsFailed"}
+    (refusal,) = placement.refusals.values()
+    assert refusal.message.endswith("n: in no zone")
+
+
+def test_those_that_wait_do_not_wait_for_an_access_replica() -> None:
+    asked = request("2D", "a1", [replica(0, "A"), replica(1), replica(2)], together=True)
+    placement = choose(asked)
+    assert why(placement) == {"v-0": "NoAvailableNodes", "v-1": "WaitingForAnotherReplica", "v-2": "NoAvailableNodes"}
+    assert placement.refusals[asked.replicas[1].name].message == "v-2 must find its place first"
+
+
 def test_those_that_wait_say_for_whom() -> None:
     asked = request("3D", "a1 a2", together=True)
     placement = choose(asked)

@@ -62,6 +62,8 @@ class _Phases:
         self.free: list[Candidate] = []
         #: Whether a place must be left for a tie-breaker.
         self.tie_breaker_follows = False
+        #: The first that found no place, for which others wait.
+        self.blocker: Refusal | None = None
 
     def run(self, unplaced: Sequence[Replica]) -> None:
         """All four phases. First come diskful replicas whose node is given: they only need a disk there."""
@@ -80,7 +82,7 @@ class _Phases:
         self._place_access(access)
         self._place_tie_breaker(tie_breakers)
         if self.request.together:
-            self._take_back([replica for replica in unplaced if replica.type is not ReplicaType.ACCESS])
+            self._take_back(replica for replica in unplaced if replica.type is not ReplicaType.ACCESS)
 
     # Phase 1.
     def _place_local(self, diskful: Sequence[Replica], possible: int) -> Sequence[Replica]:
@@ -123,7 +125,7 @@ class _Phases:
     # Phase 4.
     def _place_tie_breaker(self, tie_breakers: Sequence[Replica]) -> None:
         for replica in tie_breakers[:1]:
-            if any(refusal.reason is Scheduled.PUBLISH_NODE_UNAVAILABLE for refusal in self.refusals.values()):
+            if self.blocker is not None and self.blocker.reason is Scheduled.PUBLISH_NODE_UNAVAILABLE:
                 self._let_wait(tie_breakers)
                 return
             candidate = self._best_for_tie_breaker() if self.tie_breaker_follows else None
@@ -214,7 +216,8 @@ class _Phases:
             self._refuse(replica, Scheduled.NO_SPACE, f"it needs {self._size()}")
 
     def _refuse_tie_breaker(self, replica: Replica) -> None:
-        if any(candidate.for_tie_breaker and candidate.node not in self.taken for candidate in self.free):
+        free = (c for c in candidates(self.request, with_room=False) if c.node not in self.taken)
+        if any(candidate.for_tie_breaker for candidate in free):
             self._refuse(replica, Scheduled.TOPOLOGY_CONSTRAINTS_FAILED, self._rule_in_words())
         else:
             self._refuse(replica, Scheduled.NO_AVAILABLE_NODES, "no node is left for the tie-breaker")
@@ -226,21 +229,21 @@ class _Phases:
 
     def _refuse(self, replica: Replica, reason: Reason, message: str, only: Sequence[NodeName] | None = None) -> None:
         told = summary(self.request, replica, self.spread, self.taken, only)
-        self.refusals[replica.name] = Refusal(replica.name, reason, f"{message}: {told}")
+        refusal = self.refusals[replica.name] = Refusal(replica.name, reason, f"{message}: {told}")
+        if self.blocker is None and replica.type is not ReplicaType.ACCESS:
+            self.blocker = refusal
 
     def _let_wait(self, replicas: Iterable[Replica]) -> None:
         """Those whose turn did not come."""
-        first = min(self.refusals, default="another replica")
+        first = self.blocker.replica if self.blocker is not None else "another replica"
         for replica in replicas:
             message = f"{first} must find its place first"
             self.refusals[replica.name] = Refusal(replica.name, Scheduled.WAITING_FOR_ANOTHER_REPLICA, message)
 
-    def _take_back(self, asked: Sequence[Replica]) -> None:
+    def _take_back(self, asked: Iterable[Replica]) -> None:
         """All or none."""
-        ours = [replica for replica in asked if replica.name in self.choices]
-        if any(replica.name in self.refusals for replica in asked):
-            for replica in ours:
-                del self.choices[replica.name]
+        if self.blocker is not None:
+            ours = [replica for replica in asked if self.choices.pop(replica.name, None) is not None]
             self._let_wait(ours)
 
     def _size(self) -> str:
