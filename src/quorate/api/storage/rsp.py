@@ -116,7 +116,7 @@ class EligibleNode(Struct):
     lvm_volume_groups: Annotated[tuple[EligibleVolumeGroup, ...], Meta(max_length=500)] = ()
     node_ready: bool = False
     agent_ready: Annotated[bool, Meta(description="The agent's Lease is fresh, so that its reports count.")] = False
-    unschedulable: Annotated[bool, Meta(description="Cordoned: keeps its replicas, gets no new ones.")] = False
+    unschedulable: Annotated[bool, Meta(description="Cordoned or to be evacuated: gets no new replicas.")] = False
 
 
 class PoolUsers(Struct):
