@@ -181,3 +181,18 @@ def test_a_settled_volume_costs_no_writes() -> None:
             assert [(await volume.replica(number)).metadata.resource_version for number in range(3)] == before
 
     run(main, seed=6)
+
+
+def test_a_port_that_drbd_listens_on_is_not_free_and_another_is() -> None:
+    async def main(sim: Simulation) -> None:
+        async with laboratory(sim) as lab:
+            volume = lab.volume("pvc-1", *THREE)
+            await volume.form()
+            address = (await volume.replica(0)).status.drbd.config.address
+            agent = lab.cluster.node("node-1").agent
+            assert address is not None
+            assert agent is not None
+            assert not await agent.node.machine.port_is_free(address.ipv4, address.port)
+            assert await agent.node.machine.port_is_free(address.ipv4, address.port + 1)
+
+    run(main, seed=7)

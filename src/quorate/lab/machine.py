@@ -212,9 +212,10 @@ def _move(host: Host, source: str, destination: str) -> None:
 
 def _listening(host: Host) -> set[str]:
     """Where DRBD listens on this node: the local ends of all paths."""
-    found = set()
-    for resource in host.kernel.show():
-        for connection in resource.get("connections", ()):
-            for path in connection.get("paths", ()):
-                found.add(str(path["local"]).removeprefix("ipv4:"))
-    return found
+    paths = (
+        connection["path"]
+        for resource in host.kernel.show()
+        for connection in resource.get("connections", ())
+        if "path" in connection
+    )
+    return {str(path["_this_host"]).removeprefix("ipv4 ") for path in paths}
