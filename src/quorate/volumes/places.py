@@ -149,11 +149,13 @@ def withdrawals(view: VolumeView) -> tuple[Patch, ...]:
 
 def _is_elsewhere(replica: ReplicaView, group: str, pool: str) -> bool:
     spec = replica.replica.spec
+    if replica.replica.deleting:
+        return False  # Its own reconciler gives back what a leaving replica has.
     if not replica.diskful:
         # What was diskful keeps its entry until its logical volume is gone; the caller has looked.
         return True
     if spec.lvm_volume_group_name is None:
-        return replica.replica.deleting
+        return False
     return (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "") != (group, pool)
 
 

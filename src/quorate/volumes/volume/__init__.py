@@ -24,7 +24,6 @@ the status last. Nothing is remembered between passes.
 ``verdicts``, ``report``: what is said.
 """
 
-from quorate.volumes.volume.controller import controller
-from quorate.volumes.volume.minors import MINORS
+from quorate.volumes.volume.controller import controllers
 
-__all__ = ["MINORS", "controller"]
+__all__ = ["controllers"]

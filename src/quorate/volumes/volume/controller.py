@@ -31,6 +31,7 @@ from quorate.volumes.volume import deletion
 from quorate.volumes.volume.configuration import configured
 from quorate.volumes.volume.formation import form
 from quorate.volumes.volume.living import live
+from quorate.volumes.volume.minors import MINORS
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.pending import with_pending
 from quorate.volumes.volume.report import composed, held_back
@@ -117,17 +118,19 @@ def _soonest(*times: float | None) -> float | None:
     return min(known) if known else None
 
 
-def controller(signal: Signal) -> Controller[Any]:
-    """The reconciler; ``signal`` is what ``watches.fan_out`` wakes."""
-    return Controller(
-        name="volume",
-        watches=WATCHES,
-        observe=_observe,
-        decide=decide,
-        indexes=INDEXES,
-        freshness=(Lease,),
-        signals=(signal,),
-        workers=4,
+def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
+    """The reconciler of volumes, woken also through the signal of ``watches.fan_out``; and who gives out minors."""
+    return (
+        MINORS,
+        Controller(
+            name="volumes",
+            watches=WATCHES,
+            observe=_observe,
+            decide=decide,
+            indexes=INDEXES,
+            freshness=(Lease,),
+            signals=(signal,),
+        ),
     )
 
 

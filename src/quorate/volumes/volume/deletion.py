@@ -3,7 +3,7 @@
 A deleting volume lives on while something is attached or detaching; its attachments hold it. Then, in this order:
 
 1. the datamesh is emptied and every transition ended, in one write: from here on nobody is a member,
-2. the operation and the replicas are deleted, controllers' finalizers stripped, never the agent's,
+2. the operation and the replicas are deleted; the replicas' reconciler strips its finalizers, never the agent's,
 3. logical volumes that their replicas have left behind go, then their space,
 4. the volume's finalizer goes, after the store itself has said that no child is left.
 
@@ -21,19 +21,17 @@ from quorate.api.storage import (
     ReplicatedVolumeAttachment,
     ReplicatedVolumeReplica,
 )
-from quorate.api.storage.datamesh import TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import Delete, NoneLeft, Plan, ReleaseFinalizer, Write
 from quorate.engine.selectors import match
+from quorate.volumes.replica import leaving
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.remains import remains
-from quorate.volumes.volume.replicas import forced_removal
-from quorate.volumes.waits import Blocker, Wait
-
-_DETACHING = (TransitionType.DETACH, TransitionType.FORCE_DETACH)
+from quorate.volumes.volume.replicas import deletions
+from quorate.volumes.waits import Blocker, Wait, ids
 
 
 def should_not_exist(view: VolumeView) -> bool:
@@ -42,15 +40,14 @@ def should_not_exist(view: VolumeView) -> bool:
 
 
 def in_use(view: VolumeView) -> Wait | None:
-    """What keeps a deleting volume alive."""
-    attached = [member for member in view.members if member.attached]
+    """What keeps a deleting volume alive: whoever uses it, or somebody else's finalizer."""
+    foreign = leaving.foreign_finalizers(view.volume)
+    if foreign:
+        return Wait("ForeignFinalizer", f"kept by {', '.join(foreign)}", (Blocker.of(view.volume),))
+    attached = leaving.attached(view)
     if attached:
-        where = ", ".join(member.node_name for member in attached)
         wishes = tuple(Blocker.of(each) for each in view.attachments)
-        return Wait("Attached", f"the volume is attached on {where}", wishes)
-    detaching = [each for each in view.volume.status.datamesh_transitions if each.type in _DETACHING]
-    if detaching:
-        return Wait("Detaching", f"{detaching[0].replica_name} is being detached: {detaching[0].message}")
+        return Wait("Attached", f"attached, or being attached or detached: {ids(attached)}", wishes)
     return None
 
 
@@ -65,7 +62,7 @@ def take_apart(view: VolumeView) -> Outcome:
         ended: tuple[Write, ...] = ()
         if view.operation is not None and not view.operation.deleting:
             ended = (Delete(view.operation),)
-        writes = (*ended, *forced_removal(view.replicas), *leftovers.clear(view))
+        writes = (*ended, *deletions(view.replicas), *leftovers.clear(view))
         return Outcome(status, writes=writes, wait=wait)
     if view.attachments:
         held = ", ".join(each.name for each in view.attachments)
@@ -75,10 +72,8 @@ def take_apart(view: VolumeView) -> Outcome:
 
 
 def let_orphans_go(view: VolumeView) -> Plan:
-    """There is no volume. What somebody deletes may go; nothing else is touched."""
-    deleting = tuple(replica for replica in view.replicas if replica.replica.deleting)
-    pieces = leftovers.clear(view) if not view.replicas else ()
-    return Plan(writes=(*forced_removal(deleting), *pieces))
+    """There is no volume. Replicas that somebody deletes are let go by their own reconciler; this clears up after."""
+    return Plan(writes=tuple(leftovers.clear(view)))
 
 
 def _emptied(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:

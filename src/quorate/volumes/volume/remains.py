@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from quorate.api import finalizers
+from quorate.volumes.replica.leaving import foreign_finalizers
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.volume.replicas import OF_CONTROLLERS
 from quorate.volumes.waits import Blocker, Wait, ids
 
-#: What may be on a replica by right.
-_OURS = frozenset({*OF_CONTROLLERS, finalizers.AGENT})
 NODE_DOWN = "NodeDown"
 
 
@@ -20,7 +18,7 @@ def remains(view: VolumeView) -> Wait | None:
         return None
     told, blockers = [], []
     down = [replica for replica in view.replicas if _waits_for_agent(replica) and not replica.fresh]
-    foreign = {replica.name: _foreign(replica) for replica in view.replicas if _foreign(replica)}
+    foreign = {each.name: found for each in view.replicas if (found := foreign_finalizers(each.replica))}
     if view.replicas:
         told.append(f"replicas {ids(replica.name for replica in view.replicas)}")
         blockers += [Blocker.of(replica.replica) for replica in view.replicas]
@@ -52,7 +50,3 @@ def _entries(view: VolumeView) -> list[str]:
 def _waits_for_agent(replica: ReplicaView) -> bool:
     found = replica.replica
     return found.deleting and finalizers.AGENT in found.metadata.finalizers
-
-
-def _foreign(replica: ReplicaView) -> list[str]:
-    return [name for name in replica.replica.metadata.finalizers if name not in _OURS]

@@ -1,4 +1,4 @@
-"""Making replicas, and taking them away by force.
+"""Making replicas, and asking for their deletion.
 
 A replica is born with every finalizer it will ever need (M33): there is no moment in which it could vanish under an
 agent or a peer, and becoming a member costs no further write. Whoever is not a member has its quorum and peers
@@ -8,19 +8,16 @@ finalizers released as a matter of course.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from quorate.api import finalizers, labels, names
-from quorate.api.meta import NodeName, ObjectMeta, OwnerReference, VolumeName
+from quorate.api.meta import NodeName, ObjectMeta, VolumeName
 from quorate.api.scalars import MAX_MEMBERS
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaSpec
-from quorate.engine import Delete, ReleaseFinalizer, Write
+from quorate.engine import Delete
+from quorate.volumes.replica.owners import owner_reference
 from quorate.volumes.view import ReplicaView, VolumeView
-
-#: What forced removal strips. Never the agent's: a kernel resource that nobody brings down is a leak.
-OF_CONTROLLERS: Final = (finalizers.CONTROLLER, *finalizers.OF_A_MEMBER)
 
 
 def new_replica(
@@ -35,21 +32,9 @@ def new_replica(
             name=names.replica(VolumeName(rv.name), number),
             labels=found,
             finalizers=(*finalizers.OF_A_NEW_REPLICA, *finalizers.OF_A_MEMBER),
-            owner_references=(owner(rv),),
+            owner_references=(owner_reference(rv),),
         ),
         spec=ReplicatedVolumeReplicaSpec(replicated_volume_name=VolumeName(rv.name), type=replica_type, node_name=node),
-    )
-
-
-def owner(rv: ReplicatedVolume) -> OwnerReference:
-    """As controller-runtime's ``SetControllerReference`` sets it."""
-    return OwnerReference(
-        api_version=rv.KIND.api_version,
-        kind=rv.KIND.name,
-        name=rv.name,
-        uid=rv.metadata.uid,
-        controller=True,
-        block_owner_deletion=True,
     )
 
 
@@ -73,13 +58,6 @@ def owner_name(piece: LVMLogicalVolume) -> str:
     return piece.name.rpartition("-")[0]
 
 
-def forced_removal(replicas: Iterable[ReplicaView]) -> Iterator[Write]:
-    """The next step for each: ask for its deletion, then let go of it, finalizer by finalizer."""
-    for replica in replicas:
-        found = replica.replica
-        if not found.deleting:
-            yield Delete(found)
-            continue
-        ours = next((name for name in OF_CONTROLLERS if name in found.metadata.finalizers), None)
-        if ours is not None:
-            yield ReleaseFinalizer(found, ours, after=())
+def deletions(replicas: Iterable[ReplicaView]) -> Iterator[Delete]:
+    """Ask for the deletion of each that is not being deleted yet. Their own reconciler lets go of them."""
+    return (Delete(replica.replica) for replica in replicas if not replica.replica.deleting)

@@ -16,11 +16,11 @@ from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import DiskState, ReplicaType
 from quorate.api.storage.drbdrop import CreateNewUUID, DRBDResourceOperationSpec, OperationPhase, OperationType
 from quorate.engine import Create, Delete
+from quorate.volumes.replica.owners import owner_reference
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.connectivity import changed_members
 from quorate.volumes.volume.formation.steps import complete, transition_of, waiting
 from quorate.volumes.volume.outcome import Outcome
-from quorate.volumes.volume.replicas import owner
 from quorate.volumes.waits import Blocker, Wait, ids
 
 
@@ -54,7 +54,7 @@ def operation_of(view: VolumeView) -> DRBDResourceOperation:
         metadata=ObjectMeta(
             name=names.formation_operation(view.name),
             labels={labels.NODE: first.node_name, labels.REPLICATED_VOLUME: view.name},
-            owner_references=(owner(view.volume),),
+            owner_references=(owner_reference(view.volume),),
         ),
         spec=DRBDResourceOperationSpec(
             node_name=first.node_name,

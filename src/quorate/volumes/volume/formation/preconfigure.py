@@ -27,7 +27,7 @@ from quorate.volumes.volume.formation.connectivity import introduce
 from quorate.volumes.volume.formation.members import addresses
 from quorate.volumes.volume.formation.steps import elapsed, restart_clock, waiting
 from quorate.volumes.volume.outcome import Outcome
-from quorate.volumes.volume.replicas import forced_removal, free_ids, new_replica
+from quorate.volumes.volume.replicas import deletions, free_ids, new_replica
 from quorate.volumes.waits import Blocker, Wait, grouped, ids
 
 #: A phase that has waited longer than this for places counts anew once there are some, in seconds.
@@ -41,7 +41,7 @@ def preconfigure(view: VolumeView, now: datetime, random: Random) -> Outcome:
     misplaced = [replica for replica in view.replicas if not replica.replica.deleting and is_misplaced(view, replica)]
     kept = _kept([each for each in view.replicas if each not in deleting and each not in misplaced], layout)
     unwanted = [replica for replica in view.replicas if replica not in kept]
-    cleared: tuple[Write, ...] = (*forced_removal(unwanted), *leftovers.clear(view))
+    cleared: tuple[Write, ...] = (*deletions(unwanted), *leftovers.clear(view))
     if unwanted:
         return waiting(view, now, _cleanup(unwanted), limit, cleared)
     if missing := _missing(view, kept, layout):

@@ -137,7 +137,8 @@ def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float) -> Outc
         )
         return Outcome(_told(view, held), wait=held)
     why = Wait(wait.reason, f"{phase.phase} took more than {limit:.0f} s: {wait.message}", wait.blockers)
-    status = _moved(_told(view, why), FormationPhase.RESTARTING, now, why)
+    dissolved = replace(view.volume.status, datamesh=replace(view.datamesh, members=()))
+    status = _moved(dissolved, FormationPhase.RESTARTING, now, why)
     return Outcome(status, advances=True, wait=why, event=("FormationRestarted", why.message))
 
 
