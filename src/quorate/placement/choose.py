@@ -89,7 +89,7 @@ class _Phases:
         """Those that must be where the volume is used; the others come back."""
         if self.request.configuration.volume_access is not VolumeAccess.LOCAL:
             return diskful
-        required = [node for node in self.request.access if node not in self.taken][: len(diskful)]
+        required = [node for node in self.request.access if node not in self.taken]
         by_node = {candidate.node: candidate for candidate in self.free}
         for index, (replica, node) in enumerate(zip(diskful, required, strict=False)):
             candidate, free = by_node.get(node), vacancies(self.free, self.rule)
