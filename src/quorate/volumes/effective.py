@@ -1,0 +1,229 @@
+"""The effective layout: what a volume could survive from here, by the kernel's own rule on live reports.
+
+For each set of members that could be lost next, the quorum rule (``quorate.drbd``, held to the recordings) says whether
+the rest goes on: some diskful member keeps quorum, and so does every member where the volume is in use and that is not
+among the lost. FTT is the largest number of members of which *any* so many may be lost at once; -1: I/O stands already.
+GMDR is the number of up-to-date copies beyond the one that is needed; -1: none is left.
+
+"Had quorum before" is an input: a survivor that keeps quorum by a tie-break would not get it back, and so must not be
+taken down and up again. Who is silent counts as its fresh peers see it; who has no fresh peer either, as lost already.
+
+What decides holds no names: volumes of one shape in one state share one answer, so ten thousand healthy volumes cost
+one evaluation and ten thousand look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from types import MappingProxyType
+
+from quorate.api.meta import NodeName
+from quorate.api.names import replica_id
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import EffectiveLayout, Member
+from quorate.api.storage.drbd import DiskState, DrbdStatus, ReplicaType, Role
+from quorate.api.struct import replace as changed
+from quorate.drbd import quorum
+from quorate.drbd.quorum import MemberView, PeerView, Verdict
+from quorate.drbd.views import view_of
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import ids, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """The members of a volume as far as losses concern them: by node id, without names."""
+
+    #: What each fresh member sees.
+    views: tuple[MemberView, ...]
+    #: Ids of members, shown and with a disk; and of those whose copy is up to date, by a word that counts.
+    voters: frozenset[int] = frozenset()
+    up_to_date: frozenset[int] = frozenset()
+    tie_breakers: frozenset[int] = frozenset()
+    #: Where the volume is in use.
+    primaries: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What would be left of a volume."""
+
+    #: I/O goes on, or can: a diskful member is quorate, and every member in use that is left.
+    survives: bool
+    #: Up-to-date copies within reach of those that go on.
+    copies: int
+    #: What each member that is left and speaks would say, by node id.
+    verdicts: Mapping[int, Verdict]
+    #: For a person.
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """An evaluated mesh."""
+
+    failures_to_tolerate: int
+    copies: int
+    reachable: frozenset[int]
+
+
+def layout(view: VolumeView) -> EffectiveLayout:
+    """What the volume can survive from here (``rv.status.effectiveLayout``)."""
+    mesh = mesh_of(view)
+    stale = tuple(member.name for member in view.members if not _is_fresh(view, member))
+    counts = EffectiveLayout(
+        total_voters=len(mesh.voters), total_tie_breakers=len(mesh.tie_breakers), stale_agents=len(stale)
+    )
+    if not mesh.voters or not mesh.views:
+        silent = "no member's agent reports" if mesh.voters else "there is no member with a disk"
+        return changed(counts, message=f"nothing is known: {silent}")
+    numbers = _evaluated(mesh)
+    return changed(
+        counts,
+        failures_to_tolerate=numbers.failures_to_tolerate,
+        guaranteed_minimum_data_redundancy=numbers.copies - 1,
+        reachable_voters=len(mesh.voters & numbers.reachable),
+        up_to_date_voters=len(mesh.voters & mesh.up_to_date & numbers.reachable),
+        reachable_tie_breakers=len(mesh.tie_breakers & numbers.reachable),
+        message=shortened(_summary(view, mesh, numbers, stale)),
+    )
+
+
+def after_losing(view: VolumeView, nodes: Collection[NodeName]) -> Aftermath:
+    """What would happen if these nodes went down now, all at once: for the broker and for ``explain``."""
+    lost = frozenset(member.node_id for member in view.members if member.node_name in nodes)
+    return _after(mesh_of(view), lost)
+
+
+def mesh_of(view: VolumeView) -> Mesh:
+    """The members, as the quorum rule needs to know them."""
+    members = view.members
+    reports = {
+        member.node_id: replica.report
+        for member in members
+        if (replica := view.replica(member.name)) is not None and replica.report is not None
+    }
+    shown = [member for member in members if not member.hidden]
+    states = {member.node_id: view.state_of(member.name) for member in members}
+    return Mesh(
+        views=tuple(_seen_by(view, member, reports) for member in members if member.node_id in reports),
+        voters=frozenset(member.node_id for member in shown if member.type is ReplicaType.DISKFUL),
+        up_to_date=frozenset(
+            node_id for node_id, state in states.items() if state.up and state.disk == DiskState.UP_TO_DATE
+        ),
+        tie_breakers=frozenset(member.node_id for member in shown if member.type is not ReplicaType.DISKFUL),
+        primaries=frozenset(node_id for node_id, state in states.items() if state.up and state.role == Role.PRIMARY),
+    )
+
+
+def _seen_by(view: VolumeView, member: Member, reports: Mapping[int, DrbdStatus]) -> MemberView:
+    replica = view.by_name[member.name]
+    report = reports[member.node_id]
+    others = {node_id: found for node_id, found in reports.items() if node_id != member.node_id}
+    had_quorum = any(device.quorum for device in report.devices)
+    config = replica.replica.status.drbd.config
+    return view_of(config, report, had_quorum=had_quorum, reports=others, remembered=_remembered(view, replica))
+
+
+def _remembered(view: VolumeView, replica: ReplicaView) -> frozenset[int]:
+    """Whom a member's metadata count: diskful members, also excused ones, and those that it has not forgotten yet."""
+    actual = replica.replica.status.drbd.actual
+    diskful = {member.node_id for member in view.members if member.type is ReplicaType.DISKFUL}
+    left = {node_id for node_id in view.datamesh.forget if node_id not in actual.forgotten}
+    return frozenset((diskful | left) - {replica.id})
+
+
+@lru_cache(maxsize=4096)
+def _evaluated(mesh: Mesh) -> _Numbers:
+    now = _after(mesh, frozenset())
+    reachable = _serving(mesh, now)
+    if not now.survives:
+        return _Numbers(-1, now.copies, reachable)
+    tolerated = 0
+    candidates = sorted(reachable & (mesh.voters | mesh.tie_breakers | mesh.primaries))
+    for number in range(1, len(candidates) + 1):
+        if not all(_after(mesh, frozenset(lost)).survives for lost in combinations(candidates, number)):
+            break
+        tolerated = number
+    return _Numbers(tolerated, now.copies, reachable)
+
+
+@lru_cache(maxsize=16384)
+def _after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
+    left = [view for view in mesh.views if view.node_id not in lost]
+    verdicts = {view.node_id: _judged(view, lost) for view in left if _has_disk(view)}
+    quorate = frozenset(node_id for node_id, said in verdicts.items() if said.quorate)
+    # A member without a disk has quorum through a quorate peer: what its peers have then, not what they have now.
+    verdicts |= {view.node_id: _judged(_told(view, quorate), lost) for view in left if not _has_disk(view)}
+    voters = {view.node_id for view in left if view.node_id in mesh.voters}
+    serving = [node_id for node_id in sorted(voters) if verdicts[node_id].quorate]
+    stopped = [
+        node_id for node_id in sorted(mesh.primaries - lost) if node_id in verdicts and not verdicts[node_id].quorate
+    ]
+    reach = _reach([view for view in left if view.node_id in serving], lost)
+    copies = len(mesh.voters & mesh.up_to_date & reach - lost)
+    survives = bool(serving) and not stopped and copies > 0
+    return Aftermath(survives, copies, MappingProxyType(verdicts), _told_to_people(serving, stopped, copies, verdicts))
+
+
+def _judged(view: MemberView, lost: frozenset[int]) -> Verdict:
+    return quorum.after_losing(view, lost) if lost else quorum.verdict(view)
+
+
+def _has_disk(view: MemberView) -> bool:
+    return view.disk_state not in (DiskState.DISKLESS, DiskState.ATTACHING)
+
+
+def _told(view: MemberView, quorate: frozenset[int]) -> MemberView:
+    peers: tuple[PeerView, ...] = tuple(
+        replace(peer, quorate=peer.connected and peer.node_id in quorate) for peer in view.peers
+    )
+    return replace(view, peers=peers)
+
+
+def _serving(mesh: Mesh, now: Aftermath) -> frozenset[int]:
+    """The members on the side that serves; where none does, on the side with the most voters."""
+    sides = [(view, _reach([view], frozenset())) for view in mesh.views]
+    quorate = [side for view, side in sides if view.node_id in mesh.voters and now.verdicts[view.node_id].quorate]
+    if quorate:
+        return frozenset().union(*quorate)
+    return max((side for _, side in sides), key=lambda side: (len(side & mesh.voters), sorted(side)))
+
+
+def _reach(views: Collection[MemberView], lost: frozenset[int]) -> frozenset[int]:
+    found = {view.node_id for view in views}
+    found |= {peer.node_id for view in views for peer in view.peers if peer.connected}
+    return frozenset(found - lost)
+
+
+def _told_to_people(serving: list[int], stopped: list[int], copies: int, verdicts: Mapping[int, Verdict]) -> str:
+    if stopped:
+        return "; ".join(f"I/O stops on #{node_id}: {verdicts[node_id].explanation}" for node_id in stopped)
+    if serving:
+        return f"goes on with #{serving[0]} ({verdicts[serving[0]].explanation}), {copies} copies up to date"
+    if not verdicts:
+        return "nobody would be left who speaks"
+    return "; ".join(f"#{node_id}: {said.explanation}" for node_id, said in sorted(verdicts.items()))
+
+
+def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[ReplicaName]) -> str:
+    away = [member.name for member in view.members if not member.hidden and member.node_id not in numbers.reachable]
+    behind = (mesh.voters & numbers.reachable) - mesh.up_to_date
+    parts = [f"I/O stands: {_after(mesh, frozenset()).message}"] if numbers.failures_to_tolerate < 0 else []
+    if away:
+        parts.append(f"out of reach {ids(away)}")
+    if behind:
+        parts.append(f"not up to date {ids(name for name in view.members_by_name if replica_id(name) in behind)}")
+    if stale:
+        parts.append(f"silent agents {ids(stale)}")
+    if numbers.failures_to_tolerate >= 0:
+        parts.append(f"any {numbers.failures_to_tolerate} more may be lost")
+    return "; ".join(parts)
+
+
+def _is_fresh(view: VolumeView, member: Member) -> bool:
+    node = view.nodes.get(member.node_name)
+    return node is not None and node.fresh
