@@ -37,12 +37,14 @@ HERE, THERE = NodeName("n1"), NodeName("n2")
 
 
 class NoMachine:
-    """A machine on which everything hangs that is not a file."""
+    """A machine that knows its name, and on which everything else hangs that is not a file."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, ...]] = []
 
     async def run(self, *argv: str, silence: float) -> Completed:
+        if argv == ("uname", "-n"):
+            return Completed(0, "n1.example.org\n")
         self.ran.append(argv)
         await asyncio.sleep(silence)
         raise CommandHung("it hangs", still_there=lambda: True)
@@ -418,5 +420,17 @@ def test_a_selector_of_the_callers_is_kept() -> None:
             ("quorate.io/node=n1", ""),
             ("", "metadata.name=n1"),
         ]
+
+    run(story, seed=1)
+
+
+def test_an_agent_learns_what_its_machine_calls_itself() -> None:
+    async def story(sim: Simulation) -> None:
+        agent = make(sim, await begin(sim), Reporter())
+        running = sim.process("agent").spawn(agent.run())
+        await sim.clock.sleep(5)
+        assert (agent.node.name, agent.node.host_name) == (HERE, "n1.example.org")
+        agent.stop()
+        await running
 
     run(story, seed=1)

@@ -51,6 +51,8 @@ class Node:
         settings: Settings | None = None,
     ) -> None:
         self.name = name
+        #: What the machine calls itself (``uname -n``): drbdadm knows its own section of a file by it.
+        self.host_name = str(name)
         self.machine = machine
         self.clock = clock
         self.random = random

@@ -154,8 +154,17 @@ class Agent:
             return
         cluster_settings.adopt(self.node, self.heartbeat, cluster_settings.Values.of(config))
 
+    async def _learn_host_name(self) -> None:
+        try:
+            said = await self.node.hands.run("uname", "-n")
+        except QuorateError as error:
+            log.warning("the machine does not say its name: taking the node's", node=self.node.name, error=str(error))
+            return
+        self.node.host_name = said.stdout.strip() or self.node.host_name
+
     async def _acquired(self) -> bool:
         await self.heartbeat.acquire()
+        await self._learn_host_name()
         return True
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T]) -> T | None:

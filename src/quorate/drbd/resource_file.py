@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.api.meta import NodeName, VolumeName
+from quorate.api.meta import VolumeName
 from quorate.api.names import kernel_resource
 from quorate.api.storage.drbd import Address, DrbdConfig, Peer, ReplicaType
 from quorate.drbd.errors import UnwritableConfig
@@ -44,12 +44,15 @@ def missing(config: DrbdConfig) -> tuple[str, ...]:
     return tuple(name for name, present in needed.items() if not present)
 
 
-def render(volume: VolumeName, node_name: NodeName, config: DrbdConfig) -> str:
-    """The file for this node. The same config gives the same text. Raises UnwritableConfig."""
+def render(volume: VolumeName, host_name: str, config: DrbdConfig) -> str:
+    """The file for this node. The same config gives the same text. Raises UnwritableConfig.
+
+    drbdadm takes the section of ``host_name`` for its own: it must be what ``uname -n`` says there.
+    """
     lacking = missing(config)
     if lacking:
-        raise UnwritableConfig(f"the config of {volume} on {node_name} is not complete: {', '.join(lacking)} missing")
-    return "\n".join(_resource(volume, node_name, config)) + "\n"
+        raise UnwritableConfig(f"the config of {volume} on {host_name} is not complete: {', '.join(lacking)} missing")
+    return "\n".join(_resource(volume, host_name, config)) + "\n"
 
 
 def linked_peers(config: DrbdConfig) -> tuple[Peer, ...]:
@@ -65,20 +68,20 @@ def own_quorum(config: DrbdConfig) -> int | None:
     return None if counted else UNREACHABLE_QUORUM
 
 
-def _resource(volume: VolumeName, node_name: NodeName, config: DrbdConfig) -> Iterator[str]:
+def _resource(volume: VolumeName, host_name: str, config: DrbdConfig) -> Iterator[str]:
     assert config.address is not None
     peers = linked_peers(config)
     yield f"resource {_quoted('volume', kernel_resource(volume))} {{"
     yield from _options(config)
     yield from _net(config)
     own_disk = config.disk if config.type is ReplicaType.DISKFUL else None
-    yield from _host(node_name, config.node_id, config.address, config.device_minor, own_disk)
+    yield from _host(host_name, config.node_id, config.address, config.device_minor, own_disk)
     for peer in peers:
         disk = PEER_DISK if peer.type is ReplicaType.DISKFUL else None
         yield from _host(peer.node_name, peer.node_id, peer.address, config.device_minor, disk)
     for peer in peers:
         yield "  connection {"
-        yield f"    host {_quoted('nodeName', node_name)} address {_endpoint(config.address)};"
+        yield f"    host {_quoted('host name', host_name)} address {_endpoint(config.address)};"
         yield f"    host {_quoted('nodeName', peer.node_name)} address {_endpoint(peer.address)};"
         if peer.hidden and config.type is ReplicaType.DISKFUL:
             yield "    net {"

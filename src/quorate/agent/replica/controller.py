@@ -263,7 +263,7 @@ class Replicas:
             incomplete = ", ".join(lacking)
         else:
             try:
-                text = Text.of(render(VolumeName(resource), self._node.name, config))
+                text = Text.of(render(VolumeName(resource), self._node.host_name, config))
             except UnwritableConfig as error:
                 unwritable = str(error)
         self._texts[resource] = (config, text, incomplete, unwritable)
