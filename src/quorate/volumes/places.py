@@ -250,8 +250,8 @@ def _patched(replica: ReplicaView, node: NodeName, group: str | None, pool: str 
     if group is not None:
         found[labels.LVM_VOLUME_GROUP] = group
     spec = replace(observed.spec, node_name=node, lvm_volume_group_name=group, lvm_volume_group_thin_pool_name=pool)
-    intended = replace(observed, metadata=replace(observed.metadata, labels=found), spec=spec)
-    return Patch(observed, intended, if_unchanged=True)
+    # Not with the resourceVersion: agents and conditions write the object all the time, and only we write its spec.
+    return Patch(observed, replace(observed, metadata=replace(observed.metadata, labels=found), spec=spec))
 
 
 class _Ledgers:

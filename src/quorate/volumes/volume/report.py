@@ -1,13 +1,9 @@
-"""The status of a volume as people see it, composed once per pass; and when it is worth a write.
-
-Words alone are not worth one while what they are about is still young: a formation of two seconds would otherwise be
-told step by step, and every replica that becomes ready would be a write of its volume. What has lasted is told.
-"""
+"""The status of a volume as people see it, composed once per pass; and when it is worth a write (``settling``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from quorate.api import conditions
@@ -17,13 +13,12 @@ from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
 from quorate.api.struct import replace
 from quorate.volumes import life
 from quorate.volumes.places import Places
+from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.layout import actual_size, membership_layout, published_on, voters
 from quorate.volumes.volume.verdicts import verdicts
 from quorate.volumes.waits import Wait, shortened
 
-#: What is younger is not told in words yet, in seconds.
-SETTLING: Final = 3.0
 _MESSAGE: Final = 1024
 
 
@@ -74,14 +69,13 @@ def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None
 
 
 def held_back(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus, now: datetime) -> float | None:
-    """Seconds for which a change is not worth a write yet, because it is only words about something young."""
-    if before == after or _without_words(before) != _without_words(after):
+    """Seconds for which a change that begins no step is not worth a write yet; None: it is."""
+    if before == after:
         return None
-    youngest = max(_told_since(before, after), default=None)
-    if youngest is None:
-        return None
-    left = SETTLING - (now - youngest) / timedelta(seconds=1)
-    return left if left > 0 else None
+    began = forming_since(before)
+    if began is None and _without_words(before) == _without_words(after):
+        began = max(_told_since(before, after), default=None)
+    return young(began, now)
 
 
 def _told_since(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus) -> Iterator[datetime]:
@@ -89,9 +83,7 @@ def _told_since(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus) -
     for old, new in zip(before.conditions, after.conditions, strict=True):
         if old != new:
             yield new.last_transition_time
-    for transition in after.datamesh_transitions:
-        formation = transition.formation
-        yield (formation.phase_started_at if formation is not None else None) or transition.started_at
+    yield from (transition.started_at for transition in after.datamesh_transitions)
 
 
 def _without_words(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:

@@ -1,0 +1,28 @@
+"""When what is merely said is worth a write.
+
+A formation that takes two seconds would otherwise be told step by step, condition by condition, in dozens of writes
+that nobody can read that fast. So while a volume forms, each phase has a few seconds in which volumes and replicas
+write only what somebody acts on: phases, places, requests to join, configs. A phase that lasts longer is told in full.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from quorate.api.storage.rv import ReplicatedVolumeStatus
+
+#: What is younger is not described yet, in seconds.
+SETTLING: Final = 3.0
+
+
+def young(since: datetime | None, now: datetime) -> float | None:
+    """Seconds until something that has been so since then is worth describing; None: it is."""
+    left = SETTLING - (now - since) / timedelta(seconds=1) if since is not None else 0.0
+    return left if left > 0 else None
+
+
+def forming_since(status: ReplicatedVolumeStatus) -> datetime | None:
+    """Since when the phase of a formation has lasted; None: the volume is not being formed."""
+    found = (each.formation for each in status.datamesh_transitions if each.formation is not None)
+    return next((formation.phase_started_at for formation in found), None)
