@@ -23,6 +23,7 @@ from quorate.api.conditions.disks import LowSpace, Schedulable
 from quorate.api.conditions.inventory import Ready
 from quorate.api.longhorn.node import DiskSpec, NodeSpec
 from quorate.api.maintenance.action import Marker
+from quorate.api.meta import ConditionStatus
 from quorate.api.storage.lvg import VolumeGroupPhase
 from quorate.disks.entries import amount
 from quorate.disks.space import Space
@@ -48,7 +49,7 @@ def judge(space: Space, drives: tuple[Drive, ...], around: Surroundings) -> tupl
     low = _low_space(space, around)
     said = around.said.disks.get(space.name)
     against = _deleting(space, drives)
-    if against is None and ready.status != "True":
+    if against is None and ready.status is not ConditionStatus.TRUE:
         against = Schedulable.DISK_NOT_READY(ready.message)
     if against is None:
         against = (
@@ -57,7 +58,7 @@ def judge(space: Space, drives: tuple[Drive, ...], around: Surroundings) -> tupl
             or _unhealthy(drives)
             or _inactive(drives, around.machine)
         )
-    if against is None and low.status == "True":
+    if against is None and low.status is ConditionStatus.TRUE:
         against = Schedulable.LOW_SPACE(low.message)
     return ready, against or Schedulable.SCHEDULABLE(), low
 
@@ -68,7 +69,7 @@ def readiness(space: Space, around: Surroundings) -> Verdict:
         return Ready.AGENT_NOT_READY()
     status = space.group.status
     if status.phase is not VolumeGroupPhase.READY:
-        return Ready.VOLUME_GROUP_NOT_READY(f"LVMVolumeGroup {space.group.name}: {status.message or status.phase}")
+        return Ready.VOLUME_GROUP_NOT_READY(f"LVMVolumeGroup {space.group.name}: {status.message or 'not ready'}")
     if space.pool is not None and not space.pool.ready:
         return Ready.VOLUME_GROUP_NOT_READY(f"thin pool {space.name}: {space.pool.message or 'not ready'}")
     return Ready.READY()

@@ -153,7 +153,9 @@ def _node_ready(spaces: list[Space], around: fitness.Surroundings) -> Verdict:
         return Ready.AGENT_NOT_READY()
     if not spaces:
         return Ready.NO_DISKS()
-    not_ready = [verdict for space in spaces if (verdict := fitness.readiness(space, around)).status != "True"]
+    not_ready = [
+        verdict for space in spaces if (verdict := fitness.readiness(space, around)).status is not ConditionStatus.TRUE
+    ]
     if not_ready:
         return Ready.VOLUME_GROUP_NOT_READY("; ".join(dict.fromkeys(verdict.message for verdict in not_ready)))
     return Ready.READY()

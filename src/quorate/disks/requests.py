@@ -22,7 +22,7 @@ from quorate.api import conditions
 from quorate.api.conditions.disks import Rejection, Schedulable
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import MAX_ENTRIES, EntryState
-from quorate.api.meta import Bytes
+from quorate.api.meta import Bytes, ConditionStatus
 from quorate.api.struct import replace
 from quorate.disks.entries import Entry, amount, answered, count_of_requests, requested, requests_of, with_request
 from quorate.disks.ledger import Refusal, Terms, refuse
@@ -126,7 +126,7 @@ def _terms(schedule: DiskSchedule) -> Terms:
     if condition is None:
         message = f"disk {schedule.spec.name} on {schedule.spec.node_id} has only just been found"
         return Terms(Bytes(0), Refusal(Rejection.DISK_NOT_READY.code, message))
-    closed = None if condition.status == "True" else Refusal(condition.reason, condition.message)
+    closed = None if condition.status is ConditionStatus.TRUE else Refusal(condition.reason, condition.message)
     return Terms(schedule.status.storage_available, closed)
 
 
