@@ -52,7 +52,7 @@ from tests.volumes.replica.making import (
 Change = Callable[[ReplicaView], ReplicaView]
 
 
-def failed(**errors: CommandError) -> VolumeView:
+def failed(**errors: Any) -> VolumeView:
     return spoilt(picture(), 0, with_drbd(errors=DrbdErrors(**errors)))
 
 
