@@ -12,8 +12,9 @@ from quorate.agent.operations import Case, Ruling, rule
 from quorate.agent.steps import Look
 from quorate.api.meta import NodeName, ObjectMeta
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.drbd import DrbdStatus, ReplicaType
+from quorate.api.storage.drbd import Connection, DrbdStatus, ReplicaType
 from quorate.api.storage.drbdrop import (
+    ByteRange,
     CreateNewUUID,
     DRBDResourceOperation,
     DRBDResourceOperationSpec,
@@ -21,7 +22,8 @@ from quorate.api.storage.drbdrop import (
     OperationPhase,
     OperationType,
 )
-from tests.agent.replica.builders import FILE, NOW, SECRET, commands, config, kernel, link, outcome, peer, replica
+from quorate.api.struct import replace
+from tests.agent.replica.builders import FILE, MIB, NOW, SECRET, commands, config, kernel, link, outcome, peer, replica
 
 RUNNING, PENDING = OperationPhase.RUNNING, OperationPhase.PENDING
 SUCCEEDED, FAILED = OperationPhase.SUCCEEDED, OperationPhase.FAILED
@@ -36,6 +38,7 @@ def case(
     kind: OperationType = OperationType.CREATE_NEW_UUID,
     force: bool = False,
     outcome: Outcome | None = None,
+    part: ByteRange | None = None,
     **more: Any,
 ) -> Case:
     how = CreateNewUUID(clear_bitmap=not force, force_resync=force)
@@ -46,10 +49,13 @@ def case(
             drbd_resource_name=ReplicaName("pvc-1-0"),
             type=kind,
             create_new_uuid=how if kind is OperationType.CREATE_NEW_UUID else None,
+            range=part,
         ),
         status=DRBDResourceOperationStatus(phase=phase, started_at=NOW if phase is RUNNING else None),
     )
-    whole = Case(operation, "pvc-1", FILE, replica(), True, status, False, outcome)
+    whole = Case(operation, "pvc-1", FILE, replica(), True, status, False)
+    if outcome is not None:
+        whole = changed(whole, outcomes={outcome.purpose: outcome})
     return changed(whole, **more)
 
 
@@ -146,7 +152,10 @@ def test_a_command_that_fails_fails_it_without_telling_secrets() -> None:
     assert SECRET not in failed.status.message
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OperationType if kind is not OperationType.CREATE_NEW_UUID])
+@pytest.mark.parametrize(
+    "kind",
+    [OperationType.FORCE_PRIMARY, OperationType.INVALIDATE, OperationType.OUTDATE, OperationType.CREATE_SNAPSHOT],
+)
 def test_what_this_agent_does_not_know_fails_and_says_so(kind: OperationType) -> None:
     refused = ruled(case(kind=kind))
     assert refused.status.phase is FAILED
@@ -162,3 +171,131 @@ def test_nothing_is_decided_on_what_holds_no_more_or_while_work_is_under_way() -
 
 def test_a_replica_that_is_not_known_here_is_waited_for() -> None:
     assert ruled(case(replica=None)).status.phase is PENDING
+
+
+# Verify.
+
+PART = ByteRange(start=32 * MIB, end=33 * MIB)
+VERIFY, ZERO = OperationType.VERIFY, OperationType.ZERO_RANGE
+
+
+def compared(*done: str, losses: int = 0, **states: Any) -> Ruling:
+    """A comparison under way, after these commands; ``states`` are changes of the link to member 1."""
+    links = (link(1, **states), link(2))
+    outcomes = {f"operation {what}": outcome(f"operation {what}", f"uid-1 {losses}", exit_code=0) for what in done}
+    return ruled(case(kernel(links=links), kind=VERIFY, phase=RUNNING, part=PART, outcomes=outcomes))
+
+
+def differing(kib: int) -> tuple[Connection, ...]:
+    return (replace(link(1), peer_devices=(replace(link(1).peer_devices[0], out_of_sync=kib),)), link(2))
+
+
+def test_a_comparison_begins_when_the_own_copy_is_good_and_all_links_are_at_rest() -> None:
+    assert ruled(case(kernel(), kind=VERIFY)).status.phase is RUNNING
+    for status in (None, kernel("Outdated"), kernel(links=(link(1, "Connecting"), link(2))), kernel(links=(link(1),))):
+        assert ruled(case(status, kind=VERIFY)).status.phase is PENDING
+    resync = kernel(links=(link(1, flow="SyncSource", disk="Inconsistent"), link(2)))
+    assert ruled(case(resync, kind=VERIFY)).status.phase is PENDING
+
+
+def test_peers_are_compared_one_after_the_other_over_the_range() -> None:
+    first, second = compared(), compared("compare 1")
+    assert commands(first.steps) == ["drbdsetup verify pvc-1 1 0 --start=65536s --stop=67584s"]
+    assert commands(second.steps) == ["drbdsetup verify pvc-1 2 0 --start=65536s --stop=67584s"]
+    assert compared("compare 1", "compare 2").status.phase is SUCCEEDED
+
+
+def test_without_a_range_everything_is_compared() -> None:
+    whole = ruled(case(kernel(), kind=VERIFY, phase=RUNNING))
+    assert commands(whole.steps) == ["drbdsetup verify pvc-1 1 0"]
+
+
+@pytest.mark.parametrize("flow", ["VerifyS", "VerifyT"])
+def test_a_comparison_under_way_is_waited_for(flow: str) -> None:
+    assert compared("compare 1", flow=flow).steps == ()
+    assert compared("compare 1", flow=flow).status.phase is RUNNING
+
+
+def test_what_differs_is_copied_to_that_peer_and_only_then_comes_the_next() -> None:
+    done = {"operation compare 1": outcome("operation compare 1", "uid-1 0", exit_code=0)}
+    given = case(kernel(links=differing(8)), kind=VERIFY, phase=RUNNING, outcomes=done)
+    assert commands(ruled(given).steps) == ["drbdsetup invalidate-remote pvc-1 1 0 --reset-bitmap=no"]
+    copying = compared("compare 1", "copy 1", flow="SyncSource", disk="Inconsistent")
+    assert (copying.steps, copying.status.phase) == ((), RUNNING)
+    assert commands(compared("compare 1", "copy 1").steps)[0].startswith("drbdsetup verify pvc-1 2 ")
+    still = {**done, "operation copy 1": outcome("operation copy 1", "uid-1 0", exit_code=0)}
+    refused = ruled(case(kernel(links=differing(8)), kind=VERIFY, phase=RUNNING, outcomes=still))
+    assert refused.status.phase is FAILED
+    assert "8 KiB" in refused.status.message
+
+
+def test_what_was_compared_before_a_link_was_lost_is_compared_again() -> None:
+    done = {"operation compare 1": outcome("operation compare 1", "uid-1 0", exit_code=0)}
+    again = ruled(case(kernel(), kind=VERIFY, phase=RUNNING, outcomes=done, losses=1))
+    assert commands(again.steps) == ["drbdsetup verify pvc-1 1 0"]
+
+
+@pytest.mark.parametrize("state", ["Connecting", "StandAlone", "NetworkFailure"])
+def test_a_lost_link_is_waited_for(state: str) -> None:
+    lost = ruled(case(kernel(links=(link(1, state), link(2))), kind=VERIFY, phase=RUNNING))
+    assert (lost.steps, lost.status.phase) == ((), RUNNING)
+
+
+def test_a_single_copy_agrees_with_itself() -> None:
+    alone = replica(config=config(peers=()))
+    assert ruled(case(kernel(links=()), kind=VERIFY, phase=RUNNING, replica=alone)).status.phase is SUCCEEDED
+
+
+# ZeroRange.
+
+
+def zeroed(*done: str, status: DrbdStatus | None = None, **more: Any) -> Ruling:
+    shown = status if status is not None else kernel(size=64 * 1024)
+    outcomes = {f"operation {what}": outcome(f"operation {what}", "uid-1", exit_code=0) for what in done}
+    return ruled(case(shown, kind=ZERO, phase=RUNNING, part=PART, outcomes=outcomes, **more))
+
+
+def test_the_range_is_written_in_one_piece_of_work_as_primary() -> None:
+    assert [line.split(" oflag")[0] for line in commands(zeroed().steps)] == [
+        "drbdadm primary pvc-1",
+        "dd if=/dev/zero of=/dev/drbd1000 bs=1048576 seek=32 count=1",
+        "drbdadm secondary pvc-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        kernel(role="Primary"),
+        kernel(links=(link(1, role="Primary"), link(2))),
+        kernel(links=(link(1, "Connecting"), link(2))),
+        kernel("Outdated"),
+        kernel(quorum=False),
+    ],
+)
+def test_nothing_is_written_while_somebody_may_use_the_volume_or_is_out_of_touch(status: DrbdStatus | None) -> None:
+    assert ruled(case(status, kind=ZERO, part=PART)).status.phase is PENDING
+    assert ruled(case(status, kind=ZERO, part=PART, phase=RUNNING)).steps == ()
+
+
+def test_nothing_is_written_where_the_replica_is_meant_to_be_primary() -> None:
+    attached = replica(config=config(primary=True))
+    assert zeroed(replica=attached).steps == ()
+
+
+def test_it_is_done_when_it_is_written_and_nobody_is_primary_any_more() -> None:
+    assert zeroed("promote", "zero", "demote").status.phase is SUCCEEDED
+    left = zeroed("promote", "zero", status=kernel(role="Primary", size=64 * 1024))
+    assert (left.steps, left.status.phase) == ((), RUNNING)
+
+
+def test_a_range_beyond_the_end_is_cut_and_one_wholly_beyond_needs_nothing() -> None:
+    cut = zeroed(status=kernel(size=32 * 1024 + 4))
+    assert "bs=4096 seek=8192 count=1" in commands(cut.steps)[1]
+    assert zeroed(status=kernel(size=32 * 1024)).status.phase is SUCCEEDED
+
+
+def test_a_write_that_fails_fails_it() -> None:
+    said = outcome("operation zero", "uid-1", exit_code=1, output="No space")
+    assert ruled(case(kernel(), kind=ZERO, part=PART, phase=RUNNING, outcome=said)).status.phase is FAILED

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from quorate.agent.node import KERNEL_LOOK, Node, Wake
 from quorate.agent.steps import KERNEL, Look
-from quorate.api.storage.drbd import Host, Path
+from quorate.api.storage.drbd import ConnectionState, Host, Path
 from quorate.drbd.events import Event, parse_event
 from quorate.engine import Key
 from quorate.engine.backoff import Backoff
@@ -28,6 +28,8 @@ RESTART = Backoff(first=1.0, longest=30.0)
 STARTED = 60.0
 #: Seconds between two looks that only progress asks for.
 PROGRESS = 5.0
+
+CONNECTED = ConnectionState.CONNECTED.value
 
 #: What only counts.
 _COUNTERS = frozenset(
@@ -65,6 +67,7 @@ class KernelWatch:
         while True:
             began = clock.monotonic()
             self._dumping = True
+            self._may_have_missed_losses()
             self.look_at_everything()  # also for when the stream cannot be had
             try:
                 async with aclosing(self._node.machine.lines(*EVENTS)) as lines:
@@ -104,12 +107,24 @@ class KernelWatch:
             self._keep_path(event)
         if event.kind == "resource" and event.verb == "destroy":
             self._node.memory.paths.pop(event.resource, None)
+        if event.kind == "connection" and event.fields.get("connection", CONNECTED) != CONNECTED:
+            self._lost_link(event.resource)
         if self._dumping and event.verb == "exists":
             return
         if self._is_mere_progress(event) and not self._progress_is_due(event.resource):
             return
         self._node.memory.resource(event.resource).mark()
         self._node.volumes.wake(Key("", event.resource))
+
+    def _lost_link(self, resource: str) -> None:
+        losses = self._node.memory.link_losses
+        losses[resource] = losses.get(resource, 0) + 1
+
+    def _may_have_missed_losses(self) -> None:
+        """Nobody listened for a while."""
+        memory = self._node.memory
+        for resource in {*memory.link_losses, *memory.kernel}:
+            self._lost_link(resource)
 
     def _wake_everyone(self) -> None:
         for name in tuple(self._node.memory.kernel):

@@ -113,6 +113,8 @@ class Memory:
         self.ports: dict[str, Sighting[bool]] = {}
         #: By resource and peer: the paths that events2 told of. Older versions of ``status --json`` have none.
         self.paths: dict[str, dict[int, dict[tuple[Host, Host], Path]]] = {}
+        #: By resource: how often one of its links was seen to go, or may have gone while nobody looked.
+        self.link_losses: dict[str, int] = {}
         #: By resource: when percentages in sync were last reported.
         self.progress_reported: dict[str, datetime] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quorate.agent.operations import Case, _command
+from quorate.agent.operations.case import Case
+from quorate.agent.operations.first_data import command
 from quorate.agent.replica import commands
 from quorate.agent.replica.guard import Guarded, guard
 from quorate.agent.steps import Run
@@ -28,7 +29,7 @@ RUNNING: Case = case()
         (commands.resize(view(), "", assume_clean=True), ["drbdsetup resize 1000 --assume-clean"]),
         (commands.resize(view(), "", assume_clean=False), ["drbdsetup resize 1000"]),
         (guard(CUT, NOW).steps[0], ["drbdsetup disconnect pvc-1 1 --force", "drbdsetup disconnect pvc-1 2 --force"]),
-        (_command(RUNNING), ["drbdsetup new-current-uuid 1000 --clear-bitmap"]),
+        (command(RUNNING), ["drbdsetup new-current-uuid 1000 --clear-bitmap"]),
         (commands.adjust(view(), "")[0], ["drbdsetup new-resource pvc-1 0", "drbdsetup connect pvc-1 2"]),
         (commands.up_and_adjust(view(), "")[0], ["drbdsetup new-resource pvc-1 0", "drbdsetup connect pvc-1 2"]),
     ],

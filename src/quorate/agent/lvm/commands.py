@@ -85,10 +85,10 @@ def discard_new(volume: SeenVolume) -> Run:
 def wipe_ends(path: str, size: int, *, purpose: str = WIPE) -> tuple[Run, ...]:
     """Take away every sign of what was there before, on a volume of this size."""
     if size <= 2 * WIPED_AT_EACH_END:
-        return (_zeros(path, 0, size, purpose),)
+        return (zeros(path, 0, size, purpose),)
     return (
-        _zeros(path, 0, WIPED_AT_EACH_END, purpose),
-        _zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, purpose),
+        zeros(path, 0, WIPED_AT_EACH_END, purpose),
+        zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, purpose),
     )
 
 
@@ -100,7 +100,7 @@ def zero_whole(volume: SeenVolume, *, purpose: str, about: str) -> Run:
 
 def zero_range(volume: SeenVolume, start: int, end: int, *, purpose: str, about: str) -> Run:
     """Zero a part of a volume that DRBD may hold; the caller knows that nothing uses that part."""
-    return _zeros(volume.path, start, end - start, purpose, about=about)
+    return zeros(volume.path, start, end - start, purpose, about=about)
 
 
 def fill(volume: SeenVolume, source: str, *, purposes: tuple[str, str, str], about: str) -> tuple[Run, ...]:
@@ -137,7 +137,8 @@ def create_pool(group: str, name: str, size: str) -> Run:
     return Run(command, f"{POOL} {name}", about=size, changes=(LVM,))
 
 
-def _zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "") -> Run:
+def zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "") -> Run:
+    """Overwrite a part of a device; the caller knows that nothing uses it."""
     # The largest block that both numbers are whole multiples of.
     block = min(LARGEST_BLOCK, (offset | length) & -(offset | length))
     where = (f"bs={block}", f"seek={offset // block}", f"count={length // block}")

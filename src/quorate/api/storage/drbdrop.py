@@ -12,7 +12,7 @@ from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource
-from quorate.api.scalars import Message, NodeRef, ReplicaRef
+from quorate.api.scalars import Count, Message, NodeRef, ReplicaRef
 from quorate.api.struct import Rule, Struct, rule
 
 
@@ -24,6 +24,7 @@ class OperationType(StrEnum):
     INVALIDATE = "Invalidate"
     OUTDATE = "Outdate"
     VERIFY = "Verify"
+    ZERO_RANGE = "ZeroRange"
     CREATE_SNAPSHOT = "CreateSnapshot"
 
 
@@ -43,6 +44,18 @@ class CreateNewUUID(Struct):
     force_resync: Annotated[bool, Meta(description="Copy everything from this member to the others.")] = False
 
 
+class ByteRange(Struct):
+    """A part of the device, in bytes; whole blocks of 4 KiB. What lies beyond the device's end is left out."""
+
+    RULES = (
+        Rule("self.start < self.end", "end must be more than start", field_path=".end"),
+        Rule("self.start % 4096 == 0 && self.end % 4096 == 0", "a range is of whole blocks of 4096 bytes"),
+    )
+
+    start: Count
+    end: Count
+
+
 class DRBDResourceOperationSpec(Struct):
     """What to run, and where."""
 
@@ -52,12 +65,18 @@ class DRBDResourceOperationSpec(Struct):
             "createNewUUID must be given exactly when type is CreateNewUUID",
             field_path=".createNewUUID",
         ),
+        Rule(
+            "has(self.range) ? self.type in ['Verify', 'ZeroRange'] : self.type != 'ZeroRange'",
+            "range must be given when type is ZeroRange, and is allowed only there and when type is Verify",
+            field_path=".range",
+        ),
     )
 
     node_name: NodeRef
     drbd_resource_name: Annotated[ReplicaRef, Meta(description="The ReplicatedVolumeReplica to act on.")]
     type: OperationType
     create_new_uuid: CreateNewUUID | None = field(default=None, name="createNewUUID")
+    range: Annotated[ByteRange, Meta(description="Absent: the whole device.")] | None = None
 
 
 class OperationPhase(StrEnum):

@@ -150,8 +150,8 @@ def invalidate(device: Device, sync_from: int | None) -> Reply:
     return reply
 
 
-def invalidate_remote(mine: PeerDevice) -> Reply:
-    """Have a peer fetch everything again from here."""
+def invalidate_remote(mine: PeerDevice, *, reset_bitmap: bool) -> Reply:
+    """Have a peer fetch everything again from here; or only what is marked, such as a verify's findings."""
     theirs = mine.peer
     if mine.connection.now.conn is not Conn.CONNECTED or theirs is None:
         return Reply(Code.NEED_CONNECTION)
@@ -161,7 +161,7 @@ def invalidate_remote(mine: PeerDevice) -> Reply:
         return Reply(Code.NO_UP_TO_DATE_DATA)
     if mine.now.disk < Disk.INCONSISTENT:
         return Reply(Code.NO_REMOTE_DISK)
-    resync.start(mine, theirs, Verdict.SOURCE_ALL)
+    resync.start(mine, theirs, Verdict.SOURCE_ALL if reset_bitmap else Verdict.SOURCE)
     return DONE
 
 

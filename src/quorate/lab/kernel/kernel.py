@@ -290,10 +290,12 @@ class Kernel:
         device = self._minors.get(minor)
         return _UNKNOWN_MINOR if device is None else self._settled(disks.invalidate(device, sync_from))
 
-    def invalidate_remote(self, name: str, peer: int, volume: int) -> Reply:
-        """``drbdsetup invalidate-remote``."""
+    def invalidate_remote(self, name: str, peer: int, volume: int, *, reset_bitmap: bool = True) -> Reply:
+        """``drbdsetup invalidate-remote``; without resetting the bitmap only what is marked already is copied."""
         found = self._peer_device(name, peer, volume)
-        return found if isinstance(found, Reply) else self._settled(disks.invalidate_remote(found))
+        if isinstance(found, Reply):
+            return found
+        return self._settled(disks.invalidate_remote(found, reset_bitmap=reset_bitmap))
 
     def new_current_uuid(self, minor: int, *, clear_bitmap: bool = False, force_resync: bool = False) -> Reply:
         """``drbdsetup new-current-uuid``: how a fresh volume is brought to life."""

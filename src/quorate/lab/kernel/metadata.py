@@ -154,10 +154,15 @@ def find_at(device: BlockDevice, size: int) -> Metadata | None:
 
 
 def move(device: BlockDevice, from_size: int) -> bool:
-    """Move metadata found at an old end of the device to its present end; False if there is none."""
+    """Move metadata found at an old end of the device to its present end; False if there is none.
+
+    What it looked like stays behind, in what is now a part of the volume: no two members have the same bytes there.
+    """
     found = device.metadata.pop(from_size, None)
     if found is None:
         return False
+    left = ("former metadata", found.device_uuid, found.node_id, from_size)
+    device.contents.write(usable(from_size, found.max_peers) // BLOCK, from_size // BLOCK, left)
     found.device_size = device.size
     device.metadata[device.size] = found
     return True

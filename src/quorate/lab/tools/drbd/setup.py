@@ -100,6 +100,16 @@ def _resize(process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
     return reply
 
 
+def _offset(arguments: Arguments, name: str) -> int | None:
+    """A place on a device, in bytes; given in sectors unless with a unit."""
+    if not arguments.has(name):
+        return None
+    sectors = options.DISK["size"].number(arguments.get(name))
+    if sectors is None:
+        raise UsageError(f"--{name}={arguments.get(name)} is no number of sectors")
+    return sectors * 512
+
+
 def _down(_process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
     reply = kernel.down(arguments.rest[0])
     return Reply() if reply.code == Code.UNKNOWN_RESOURCE else reply
@@ -161,14 +171,20 @@ _CALLS: dict[str, _KernelCall] = {
             minor, int(a.get("sync-from-peer-node-id", "-1")) if a.has("sync-from-peer-node-id") else None
         )
     ),
-    "invalidate-remote": _on_peer_device(lambda k, name, peer, volume, _a: k.invalidate_remote(name, peer, volume)),
+    "invalidate-remote": _on_peer_device(
+        lambda k, name, peer, volume, a: k.invalidate_remote(
+            name, peer, volume, reset_bitmap=a.get("reset-bitmap", "yes") == "yes"
+        )
+    ),
     "new-current-uuid": _on_minor(
         lambda k, minor, a: k.new_current_uuid(
             minor, clear_bitmap=a.has("clear-bitmap"), force_resync=a.has("force-resync")
         )
     ),
     "resize": _resize,
-    "verify": _on_peer_device(lambda k, name, peer, volume, _a: k.verify(name, peer, volume)),
+    "verify": _on_peer_device(
+        lambda k, name, peer, volume, a: k.verify(name, peer, volume, _offset(a, "start"), _offset(a, "stop"))
+    ),
     "suspend-io": _on_minor(lambda k, minor, _a: k.suspend_io(minor)),
     "resume-io": _on_minor(lambda k, minor, _a: k.resume_io(minor)),
     "pause-sync": _on_peer_device(lambda k, name, peer, volume, _a: k.pause_sync(name, peer, volume)),
