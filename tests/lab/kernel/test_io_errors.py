@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorate.lab.kernel import metadata as md
+from quorate.lab.kernel.reply import Code
 from tests.lab.kernel.lab import MINOR, Lab
 
 
@@ -59,3 +60,24 @@ def test_a_write_that_no_disk_takes_fails() -> None:
     lab.disks[0].failed = True
     assert lab.wrote(0, "lost") in ("failed", "blocked")
     assert lab.disks[0].read(0) is None
+
+
+def test_a_primary_takes_no_disk_back_that_lacks_what_it_has_seen_since() -> None:
+    lab = Lab(3, diskless=[2])
+    lab.primary(0)
+    lab.disks[0].failed = True
+    assert lab.wrote(0, "only on the other") == "done"
+    lab.world.power_off("n1")
+    lab.wait(10)
+    lab.disks[0].failed = False
+    found = md.find(lab.disks[0])
+    assert found is not None
+    md.apply_activity_log(found)
+    assert lab.kernels[0].attach(MINOR, lab.disks[0], "/dev/disk0").code == Code.DATA_NOT_CURRENT
+    lab.world.power_on("n1")
+    lab.up(1)
+    lab.wait(10)
+    assert lab.kernels[0].attach(MINOR, lab.disks[0], "/dev/disk0").ok
+    lab.wait(10)
+    assert lab.healthy()
+    assert lab.disks[0].read(0) == "only on the other"

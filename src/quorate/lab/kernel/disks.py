@@ -8,7 +8,7 @@ from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.metadata import JUST_CREATED, Flag, Metadata, PeerFlag, find, usable
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Backing, Device, PeerDevice
-from quorate.lab.kernel.states import Conn, Disk, Repl
+from quorate.lab.kernel.states import Conn, Disk, Repl, Role
 from quorate.lab.kernel.telling import exchange
 from quorate.lab.kernel.uuids import Verdict
 
@@ -32,6 +32,8 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
     room = usable(backing.size, metadata.max_peers)
     if room < max(metadata.effective_size, device.size if resource.connected() else 0) or room == 0:
         return Reply(Code.DISK_TOO_SMALL)
+    if _would_go_back_in_time(device, metadata):
+        return Reply(Code.DATA_NOT_CURRENT)
     metadata.node_id = resource.node_id
     backing.holder = f"drbd{device.minor}"
     device.backing = Backing(backing, path, metadata)
@@ -44,6 +46,14 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
     _settle_size(device, metadata, room)
     _become_attached(device, metadata)
     return DONE
+
+
+def _would_go_back_in_time(device: Device, metadata: Metadata) -> bool:
+    """Whether a primary would find other data than it last saw, and has nobody to bring the disk up to date."""
+    seen = device.exposed_uuid
+    if device.resource.now.role is not Role.PRIMARY or not seen or uuids.same(seen, metadata.current_uuid):
+        return False
+    return not any(peer.now.disk is Disk.UP_TO_DATE for peer in device.peer_devices)
 
 
 def _settle_size(device: Device, metadata: Metadata, room: int) -> None:
