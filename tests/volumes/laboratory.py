@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from quorate import demo, disks, nodes, placement
+from quorate import disks, nodes, placement
 from quorate.api import all_kinds, conditions, names
 from quorate.api.conditions.declaration import ConditionType
 from quorate.api.conditions.rv import Ready
-from quorate.api.meta import ObjectMeta
+from quorate.api.meta import Condition, ObjectMeta
 from quorate.api.quantity import Quantity
 from quorate.api.storage import (
     DRBDResourceOperation,
@@ -30,6 +30,7 @@ from quorate.api.storage.configuration import Replication, Topology
 from quorate.api.storage.rsc import ReplicatedStorageClassSpec
 from quorate.api.storage.rsp import PoolType, PoolVolumeGroup, ReplicatedStoragePoolSpec
 from quorate.api.storage.rv import ReplicatedVolumeSpec
+from quorate.cluster import CLUSTER_CONTROLLER
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Election, Manager
 from quorate.engine.simulation import Process, Simulation
@@ -74,7 +75,7 @@ class VolumeLab:
         identity = f"controller-{self.starts}"
         manager = Manager(
             self._store_of("controller"),
-            (*demo.CONTROLLERS, *nodes.CONTROLLERS, *disks.CONTROLLERS, *placement.CONTROLLERS, *controllers()),
+            (CLUSTER_CONTROLLER, *nodes.CONTROLLERS, *disks.CONTROLLERS, *placement.CONTROLLERS, *controllers()),
             clock=self.sim.clock,
             random=self.sim.random(identity),
             identity=identity,
@@ -179,11 +180,9 @@ class VolumeLab:
                 f"{replica.metadata.finalizers} {replica.status.phase} {replica.status.message!r} "
                 f"revision {replica.status.datamesh_revision} {drbd.status} {drbd.errors}"
             )
-            lines += [
-                f"  {each.type}={each.status} {each.reason}: {each.message}" for each in replica.status.conditions
-            ]
-        for kind in (LVMLogicalVolume, DRBDResourceOperation):
-            lines += [f"{each.name} {each.status}" for each in (await self.store.list(kind)).items]
+            lines += _told(replica.status.conditions)
+        lines += [f"{each.name} {each.status}" for each in (await self.store.list(LVMLogicalVolume)).items]
+        lines += [f"{each.name} {each.status}" for each in (await self.store.list(DRBDResourceOperation)).items]
         return "\n".join(lines)
 
     def writes(self, since: int = 0) -> Counter[tuple[str, str, str]]:

@@ -1,0 +1,184 @@
+"""The end of a volume, in 002's order, and what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace as changed
+from typing import Any
+
+import pytest
+
+from quorate.api import finalizers, labels
+from quorate.api.meta import NodeName, ObjectMeta, VolumeName
+from quorate.api.storage import ReplicatedVolumeAttachment
+from quorate.api.storage.datamesh import Transition, TransitionGroup, TransitionType
+from quorate.api.storage.rv import VolumePhase
+from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
+from quorate.api.struct import replace
+from quorate.engine import Delete, ReleaseFinalizer
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.volume.deletion import should_not_exist
+from tests.volumes.volume.making import (
+    C,
+    ago,
+    bootstrapping,
+    connecting,
+    decided,
+    formed,
+    granted,
+    joined,
+    ledger,
+    members_of,
+    name,
+    node_view,
+    operation,
+    picture,
+    piece,
+    preconfiguring,
+    status,
+    volume,
+    written,
+)
+
+
+def deleted(view: VolumeView) -> VolumeView:
+    """The same volume, a moment after somebody has deleted it."""
+    rv = view.volume
+    return changed(view, rv=replace(rv, metadata=replace(rv.metadata, deletion_timestamp=ago(1))))
+
+
+def emptied(*replicas: ReplicaView, **more: Any) -> VolumeView:
+    """A deleted volume without members."""
+    return deleted(picture(volume(status(None)), replicas, **more))
+
+
+def outsider(number: int, **metadata: Any) -> ReplicaView:
+    """A replica that is no member any more."""
+    found = changed(joined(number, members_of(C)), member=None)
+    return changed(found, replica=replace(found.replica, metadata=replace(found.replica.metadata, **metadata)))
+
+
+@pytest.mark.parametrize("view", [preconfiguring(), connecting(), bootstrapping(), formed()])
+def test_first_nobody_is_a_member_any_more_in_one_write(view: VolumeView) -> None:
+    plan = decided(deleted(view))
+    assert plan.transition is not None
+    found = written(plan)
+    assert found.datamesh.members == ()
+    assert found.datamesh_transitions == ()
+    assert found.phase is VolumePhase.TERMINATING
+
+
+def attached(view: VolumeView) -> VolumeView:
+    members = tuple(replace(each, attached=each.node_id == 0) for each in view.members)
+    rv = view.volume
+    return view.with_status(replace(rv.status, datamesh=replace(rv.status.datamesh, members=members)))
+
+
+def detaching(view: VolumeView) -> VolumeView:
+    transition = Transition(
+        type=TransitionType.DETACH, group=TransitionGroup.ATTACHMENT, replica_name=name(0), started_at=ago(1)
+    )
+    return view.with_status(replace(view.volume.status, datamesh_transitions=(transition,)))
+
+
+@pytest.mark.parametrize("spoil", [attached, detaching])
+def test_what_is_attached_or_detaching_holds_everything(spoil: Callable[[VolumeView], VolumeView]) -> None:
+    assert not should_not_exist(deleted(spoil(formed())))
+    assert should_not_exist(deleted(formed()))
+    assert not should_not_exist(formed())
+
+
+def test_a_deleted_volume_that_is_attached_says_where_and_deletes_nothing() -> None:
+    plan = decided(deleted(attached(formed())))
+    assert not [each for each in plan.steps if isinstance(each, Delete | ReleaseFinalizer)]
+    assert written(plan).datamesh.members
+    assert written(plan).phase is VolumePhase.TERMINATING
+
+
+def test_somebody_elses_finalizer_keeps_the_volume_as_it_is() -> None:
+    view = deleted(formed())
+    rv = view.volume
+    kept = changed(
+        view, rv=replace(rv, metadata=replace(rv.metadata, finalizers=(*rv.metadata.finalizers, "backup.example")))
+    )
+    plan = decided(kept)
+    assert not [each for each in plan.steps if isinstance(each, Delete | ReleaseFinalizer)]
+    assert "backup.example" in written(plan).message
+
+
+def test_then_operation_and_replicas_are_deleted() -> None:
+    view = emptied(*(outsider(number) for number in range(3)), operation=operation(connecting(), None))
+    found = [each.obj.name for each in decided(view).writes if isinstance(each, Delete)]
+    assert found == ["v-formation", name(0), name(1), name(2)]
+
+
+def test_then_what_the_replicas_left_then_the_space() -> None:
+    """M31."""
+    both = emptied(pieces=(piece(0),), ledgers=(ledger(0, {name(0): granted()}),))
+    assert [type(each).__name__ for each in decided(both).steps[:-1]] == ["Delete"]
+    space = emptied(ledgers=(ledger(0, {name(0): granted()}),))
+    assert [each.target.KIND.name for each in decided(space).steps[:-1]] == ["DiskSchedule"]
+
+
+def test_a_piece_on_a_machine_that_is_gone_is_let_go_in_its_agents_stead() -> None:
+    left = piece(0)
+    left = replace(left, metadata=replace(left.metadata, deletion_timestamp=ago(9), finalizers=(finalizers.AGENT,)))
+    view = emptied(pieces=(left,), nodes={NodeName("n0"): node_view(0, fresh=False, there=False)})
+    [release] = [each for each in decided(view).steps if isinstance(each, ReleaseFinalizer)]
+    assert release.finalizer == finalizers.AGENT
+    assert release.after[0].cls.__name__ == "Node"
+    here = emptied(pieces=(left,), nodes={NodeName("n0"): node_view(0, fresh=False)})
+    assert not [each for each in decided(here).steps if isinstance(each, ReleaseFinalizer)]
+
+
+def test_a_node_that_is_down_holds_it_with_reason_node_down() -> None:
+    lost = changed(
+        outsider(1, deletion_timestamp=ago(9), finalizers=(finalizers.AGENT,)), node=node_view(1, fresh=False)
+    )
+    found = {each.type: each for each in written(decided(emptied(lost))).conditions}
+    assert found["Ready"].reason == "NodeDown"
+    assert "n1" in found["Ready"].message
+
+
+def wish(**metadata: Any) -> ReplicatedVolumeAttachment:
+    return ReplicatedVolumeAttachment(
+        metadata=ObjectMeta(name="wish", **metadata),
+        spec=ReplicatedVolumeAttachmentSpec(replicated_volume_name=VolumeName("v"), node_name=NodeName("n0")),
+    )
+
+
+def test_attachments_hold_the_volume_when_all_else_is_gone() -> None:
+    plan = decided(emptied(attachments=(wish(),)))
+    assert not [each for each in plan.steps if isinstance(each, ReleaseFinalizer)]
+    assert "wish" in written(plan).message
+
+
+def test_the_finalizer_goes_last_after_the_store_has_said_that_no_child_is_left() -> None:
+    [release] = decided(emptied()).steps
+    assert isinstance(release, ReleaseFinalizer)
+    assert release.finalizer == finalizers.RV_CONTROLLER
+    assert {each.cls.__name__ for each in release.after} == {
+        "ReplicatedVolumeReplica",
+        "ReplicatedVolumeAttachment",
+        "LVMLogicalVolume",
+        "DRBDResourceOperation",
+    }
+    assert all(each.labels or each.fields for each in release.after)
+
+
+def test_a_volume_that_was_deleted_before_it_had_our_finalizer_is_left_alone() -> None:
+    rv = volume(finalizers=("other",), deletion_timestamp=ago(1))
+    assert decided(picture(rv)).steps == ()
+
+
+def test_replicas_of_a_volume_that_is_gone_are_never_deleted_by_us() -> None:
+    assert decided(picture(None, [outsider(0), outsider(1)])).steps == ()
+
+
+def test_a_piece_whose_replica_and_volume_are_gone_goes_too() -> None:
+    assert [type(each).__name__ for each in decided(picture(None, pieces=(piece(0),))).steps] == ["Delete"]
+
+
+def test_a_deleting_volume_gets_no_new_labels() -> None:
+    plan = decided(emptied(outsider(0)))
+    assert labels.REPLICATED_STORAGE_CLASS not in repr(plan.steps)

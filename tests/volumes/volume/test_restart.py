@@ -1,0 +1,128 @@
+"""Starting again: written first, then everything goes, and nobody's data with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+import pytest
+
+from quorate.api import finalizers
+from quorate.api.storage.datamesh import FormationPhase
+from quorate.api.struct import replace
+from quorate.engine import Delete, ReleaseFinalizer
+from quorate.volumes.view import ReplicaView
+from tests.volumes.volume.making import (
+    NOW,
+    C,
+    ago,
+    bootstrapping,
+    configuration,
+    connecting,
+    decided,
+    granted,
+    joined,
+    ledger,
+    members_of,
+    name,
+    node_view,
+    phase_of,
+    picture,
+    piece,
+    status,
+    volume,
+    waits,
+    with_replica,
+    written,
+)
+
+
+def with_data(each: ReplicaView) -> ReplicaView:
+    found = each.replica.status
+    drbd = replace(found.drbd, actual=replace(found.drbd.actual, initial_sync_completed=True))
+    return changed(each, replica=replace(each.replica, status=replace(found, drbd=drbd, datamesh_revision=1)))
+
+
+def dying(each: ReplicaView) -> ReplicaView:
+    return changed(
+        each,
+        member=None,
+        replica=replace(
+            each.replica,
+            metadata=replace(each.replica.metadata, deletion_timestamp=ago(1), finalizers=(finalizers.AGENT,)),
+        ),
+    )
+
+
+def test_that_it_restarts_is_written_alone_and_before_anything_is_deleted() -> None:
+    view = connecting(since=31)
+    late = with_replica(
+        view,
+        0,
+        lambda each: changed(
+            each, replica=replace(each.replica, status=replace(each.replica.status, datamesh_revision=1))
+        ),
+    )
+    plan = decided(late)
+    assert phase_of(plan) is FormationPhase.RESTARTING
+    assert len(plan.steps) == 1
+    assert [event.reason for event in plan.events] == ["FormationRestarted"]
+    assert written(plan).configuration == configuration(C)
+
+
+@pytest.mark.parametrize(
+    ("phase", "allowed"),
+    [(FormationPhase.ESTABLISH_CONNECTIVITY, False), (FormationPhase.BOOTSTRAP_DATA, True)],
+)
+def test_a_replica_with_data_forbids_it_outside_the_last_phase(phase: FormationPhase, allowed: bool) -> None:
+    view = connecting(since=10_000) if phase is FormationPhase.ESTABLISH_CONNECTIVITY else bootstrapping(since=10_000)
+    plan = decided(with_replica(view, 0, with_data))
+    if allowed:
+        # No operation yet: it is made first.
+        assert plan.transition is None
+        assert plan.writes
+    else:
+        assert plan.transition is None
+        assert waits(plan)[0] == "ReplicasHoldData"
+
+
+RESTARTING = volume(status(FormationPhase.RESTARTING))
+
+
+def test_everything_that_was_made_is_deleted() -> None:
+    members = members_of(C)
+    replicas = [changed(joined(number, members), member=None) for number in range(3)]
+    plan = decided(picture(RESTARTING, replicas))
+    assert [each.obj.name for each in plan.writes if isinstance(each, Delete)] == [name(number) for number in range(3)]
+
+
+def test_the_agents_finalizer_is_never_stripped() -> None:
+    members = members_of(C)
+    plan = decided(picture(RESTARTING, [dying(joined(number, members)) for number in range(3)]))
+    assert [each for each in plan.writes if isinstance(each, ReleaseFinalizer)] == []
+
+
+def test_a_node_that_is_down_holds_it_and_is_named() -> None:
+    lost = changed(dying(joined(1, members_of(C))), node=node_view(1, fresh=False))
+    plan = decided(picture(RESTARTING, [lost]))
+    assert waits(plan)[0] == "NodeDown"
+    assert "n1" in waits(plan)[1]
+
+
+def test_what_replicas_left_behind_goes_piece_first_then_space() -> None:
+    """M31."""
+    left = picture(RESTARTING, pieces=(piece(0),), ledgers=(ledger(0, {name(0): granted()}),))
+    assert [type(each).__name__ for each in decided(left).steps[1:-1]] == ["Delete"]
+    empty = picture(RESTARTING, ledgers=(ledger(0, {name(0): granted()}),))
+    assert [each.target.KIND.name for each in decided(empty).steps[1:-1]] == ["DiskSchedule"]
+
+
+def test_when_nothing_is_left_it_begins_again_with_the_same_configuration_and_minor() -> None:
+    """M10."""
+    plan = decided(picture(RESTARTING))
+    assert phase_of(plan) is FormationPhase.PRECONFIGURE
+    found = written(plan)
+    assert found.configuration == configuration(C)
+    assert found.drbd.config.device_minor == 3
+    assert found.drbd.config.shared_secret is None
+    assert found.datamesh_revision == 1
+    assert found.datamesh_transitions[0].started_at == NOW
