@@ -1,0 +1,217 @@
+"""What must be so before a step begins, or is over; evaluated on live reports, and asked again before each step.
+
+Every refusal says which rule stands against it, and which replicas.
+"""
+
+from __future__ import annotations
+
+from quorate.api import annotation_keys
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import Member, Transition, TransitionType
+from quorate.api.storage.drbd import Role
+from quorate.volumes.transitions import changes
+from quorate.volumes.transitions.confirmation import connected_still, excuse_refused
+from quorate.volumes.transitions.members import (
+    good_copies,
+    has_tie_breaker,
+    is_diskful,
+    is_fresh,
+    is_serving,
+    is_up,
+    is_up_to_date,
+    out_of_touch,
+    promise_of,
+    voters,
+)
+from quorate.volumes.transitions.rules import subject_of
+from quorate.volumes.view import VolumeView
+from quorate.volumes.waits import Blocker, Wait, ids
+
+_FORCED = (TransitionType.FORCE_REMOVE_REPLICA, TransitionType.FORCE_DETACH)
+
+
+def is_forced(transition: Transition) -> bool:
+    """Whether nobody waits for its subject."""
+    return transition.type in _FORCED
+
+
+def has_consent(view: VolumeView, transition: Transition) -> bool:
+    """Whether a person has said that exactly this may cost data."""
+    said = view.volume.metadata.annotations
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
+        return False
+    name = subject_of(transition)
+    if transition.type is TransitionType.FORCE_REMOVE_REPLICA:
+        return said.get(annotation_keys.FORCE_REMOVE) == name
+    member = view.members_by_name.get(name)
+    return (
+        transition.type is TransitionType.FORCE_DETACH
+        and member is not None
+        and said.get(annotation_keys.FORCE_DETACH) == member.node_name
+    )
+
+
+def may_count(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a copy gets a vote: it is good, it is in touch with everybody, and the volume serves without it."""
+    name = subject_of(transition)
+    return may_not_be_connected(view, transition) or is_behind(view, transition) or _not_serving(view, (name,))
+
+
+def is_behind(view: VolumeView, transition: Transition) -> Wait | None:
+    """Whether a new copy is not good yet."""
+    name = subject_of(transition)
+    member = view.members_by_name.get(name)
+    if member is None or not is_diskful(member) or (is_up(view, name) and is_up_to_date(view, name)):
+        return None
+    return _wait("WaitingForSync", f"{ids([name])} is {view.state_of(name).disk}, not UpToDate", name)
+
+
+def may_not_be_connected(view: VolumeView, transition: Transition) -> Wait | None:
+    """Whether a new member is not yet in touch with every voter that is up."""
+    name = subject_of(transition)
+    if name not in view.members_by_name:
+        return None
+    if not is_up(view, name):
+        return _wait("NotUp", f"{ids([name])} is not up, or its agent is silent", name)
+    apart = out_of_touch(view, name)
+    return _wait("NotConnected", f"{ids([name])} is not connected with {ids(apart)}", name) if apart else None
+
+
+def may_leave(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a member is hidden: it is not in use, and what is promised is there without it."""
+    name = subject_of(transition)
+    member = view.members_by_name.get(name)
+    if member is None:
+        return None
+    if is_forced(transition):
+        return _may_be_forced_out(view, transition, member)
+    if in_use := _in_use(view, member):
+        return in_use
+    if is_diskful(member):
+        return copies_missing(view, transition)
+    return None if member.hidden else _tie_breaker_missing(view, member)
+
+
+def may_be_forgotten(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before its vote and its place are gone for good: the copies are counted again."""
+    name = subject_of(transition)
+    member = view.members_by_name.get(name)
+    if member is None:
+        return None
+    if is_forced(transition):
+        return _may_be_forced_out(view, transition, member)
+    if not member.excused and (not is_fresh(view, name) or is_up(view, name)):
+        return _wait("NotDown", f"{ids([name])} is not down yet", name)
+    return copies_missing(view, transition) if is_diskful(member) else None
+
+
+def copies_missing(view: VolumeView, transition: Transition) -> Wait | None:
+    """Whether the promised number of good copies is not there without the subject."""
+    name = subject_of(transition)
+    promise = promise_of(view)
+    if promise is None:
+        return _wait("NoConfiguration", "what the volume promises is not known", name)
+    good = good_copies(view, without=name)
+    if len(good) < promise.diskful:
+        message = f"{len(good)} of {promise.diskful} promised copies are up to date without {ids([name])}: {ids(good)}"
+        return _wait("CopiesMissing", message, name)
+    return _not_serving(view, (name,))
+
+
+def may_change_tie_breaker(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before the tie-breaker is hidden: what it is hidden for can follow at once."""
+    joins = transition.type is TransitionType.ADD_REPLICA or _has_rejoined(view, transition)
+    return may_count(view, transition) if joins else may_leave(view, transition)
+
+
+def may_show_tie_breaker(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a tie-breaker is shown. Whoever is not up is not waited for: it is shown when it is."""
+    return None if changes.due_tie_breaker(view) is None else _not_serving(view, ())
+
+
+def may_join(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a replica becomes a member: there is room for it, and nobody is where it is."""
+    name = subject_of(transition)
+    replica = view.replica(name)
+    if replica is None or replica.node_name is None or replica.address is None:
+        return _wait("NotPrepared", f"{ids([name])} has no node or no address yet", name)
+    if replica.replica.deleting:
+        return _wait("Deleting", f"{ids([name])} is being deleted", name)
+    beside = [member.name for member in view.members if member.node_name == replica.node_name and member.name != name]
+    if beside:
+        return _wait("NodeTaken", f"{ids(beside)} is on {replica.node_name} already", name)
+    if replica.id in view.datamesh.forget:
+        return _wait("NotForgotten", f"members have yet to forget the last one with node id {replica.id}", name)
+    return None
+
+
+def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before qmr is raised: there are as many good copies."""
+    asked, good = changes.possible_redundancy(view), good_copies(view)
+    if len(good) >= asked or asked <= (view.volume.status.drbd.config.quorum_minimum_redundancy or 1):
+        return None
+    return Wait("CopiesMissing", f"{len(good)} of {asked} copies are up to date: {ids(good)}")
+
+
+def may_detach(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a member that is out of reach is taken for detached."""
+    member = view.members_by_name.get(subject_of(transition))
+    if member is None or not member.attached:
+        return None
+    return _may_be_forced_out(view, transition, member)
+
+
+def _has_rejoined(view: VolumeView, transition: Transition) -> bool:
+    """Whether the one that changes its type is in the second half of that: hidden, with the disk that it is to have."""
+    member = view.members_by_name.get(subject_of(transition))
+    if transition.type is not TransitionType.CHANGE_REPLICA_TYPE or member is None:
+        return False
+    return is_diskful(member) and member.hidden and not member.down
+
+
+def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member) -> Wait | None:
+    """The conditions of an excuse, all of them; or a person's word, and that nobody is in touch with it."""
+    if is_fresh(view, member.name) and is_up(view, member.name):
+        return _wait("StillHere", f"{ids([member.name])} is here: it is removed without force", member.name)
+    others = [each for each in voters(view.members) if each.name != member.name]
+    if is_diskful(member) and not others and transition.type is TransitionType.FORCE_REMOVE_REPLICA:
+        return _wait("LastCopy", f"{ids([member.name])} holds the last copy there is", member.name)
+    if has_consent(view, transition):
+        return connected_still(view, (member,))
+    return excuse_refused(view, () if member.excused else (member,))
+
+
+def _in_use(view: VolumeView, member: Member) -> Wait | None:
+    if member.attached or view.state_of(member.name).role == Role.PRIMARY:
+        return _wait("Attached", f"{ids([member.name])} is in use on {member.node_name}", member.name)
+    return None
+
+
+def _tie_breaker_missing(view: VolumeView, member: Member) -> Wait | None:
+    """A tie-breaker that is needed goes only when another one is ready to be shown."""
+    if not has_tie_breaker(view) or len(voters(view.members)) % 2:
+        return None
+    ready = [
+        each.name
+        for each in view.members
+        if not is_diskful(each)
+        and each.name != member.name
+        and not (each.down or each.excused)
+        and is_up(view, each.name)
+        and not out_of_touch(view, each.name)
+    ]
+    if ready:
+        return None
+    return _wait("TieBreakerNeeded", f"nobody is ready to take the place of {ids([member.name])}", member.name)
+
+
+def _not_serving(view: VolumeView, names: tuple[ReplicaName, ...]) -> Wait | None:
+    if is_serving(view):
+        return None
+    down = [member.name for member in voters(view.members) if not view.state_of(member.name).quorum]
+    blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in (*names, *down))
+    return Wait("NoQuorum", f"no quorum at {ids(down)}", blockers)
+
+
+def _wait(reason: str, message: str, name: ReplicaName) -> Wait:
+    return Wait(reason, message, (Blocker("ReplicatedVolumeReplica", name),))

@@ -1,0 +1,91 @@
+"""Questions about a set of members: who votes, who breaks a tie, who holds a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import Member
+from quorate.api.storage.drbd import ConnectionState, DiskState, ReplicaType
+from quorate.placement.layout import Layout, layout_of
+from quorate.volumes.view import ReplicaView, VolumeView, link_to
+
+
+def is_diskful(member: Member) -> bool:
+    """Whether it holds a copy."""
+    return member.type is ReplicaType.DISKFUL
+
+
+def voters(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Those with a disk that the others count."""
+    return tuple(member for member in members if is_diskful(member) and not member.hidden)
+
+
+def tie_breakers(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Those without a disk that the others count; more than one would be a mistake."""
+    return tuple(member for member in members if not is_diskful(member) and not member.hidden)
+
+
+def promise_of(view: VolumeView) -> Layout | None:
+    """What the volume promises; None: it has no configuration yet."""
+    configuration = view.rv.status.configuration if view.rv is not None else None
+    return layout_of(configuration) if configuration is not None else None
+
+
+def has_tie_breaker(view: VolumeView) -> bool:
+    """Whether the volume's layout has one."""
+    promise = promise_of(view)
+    return promise is not None and promise.tie_breakers > 0
+
+
+def is_linked(one: Member, other: Member) -> bool:
+    """Whether two members have a link: those without a disk have nothing to tell one another."""
+    return is_diskful(one) or is_diskful(other)
+
+
+def is_up(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether a living agent says that the member's kernel has the resource."""
+    replica = view.replica(name)
+    return replica is not None and replica.report is not None
+
+
+def is_fresh(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether its agent's word counts."""
+    replica = view.replica(name)
+    return replica is not None and replica.fresh
+
+
+def says_connected(replica: ReplicaView, other: Member) -> bool:
+    """Whether a member says that it is in touch with another."""
+    link = link_to(replica.report, other.node_id)
+    return link is not None and link.connection_state == ConnectionState.CONNECTED
+
+
+def is_up_to_date(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether its copy is good, by its own word or that of members in touch with it."""
+    state = view.state_of(name)
+    return state.up and state.disk == DiskState.UP_TO_DATE
+
+
+def good_copies(view: VolumeView, without: ReplicaName | None = None) -> tuple[ReplicaName, ...]:
+    """Voters whose copy is good now."""
+    return tuple(
+        member.name
+        for member in voters(view.members)
+        if member.name != without and not member.excused and is_up_to_date(view, member.name)
+    )
+
+
+def is_serving(view: VolumeView) -> bool:
+    """Whether every voter that is up has quorum, by its own word, and there is one."""
+    said = [view.state_of(member.name) for member in voters(view.members) if is_up(view, member.name)]
+    return bool(said) and all(state.quorum for state in said)
+
+
+def out_of_touch(view: VolumeView, name: ReplicaName) -> tuple[ReplicaName, ...]:
+    """Voters that are up, and that a member is not in touch with."""
+    return tuple(
+        other.name
+        for other in voters(view.members)
+        if other.name != name and not other.excused and is_up(view, other.name) and not view.connected(name, other.name)
+    )

@@ -1,0 +1,127 @@
+"""Which transitions could begin now, in the order in which they are tried. The walk decides whether one may.
+
+Force first, because it is for those who cannot wait; then whoever leaves, joins or changes, as the replicas ask for it
+(``datameshPendingTransition``); then what the volume itself lacks: a tie-breaker to be shown, copies to be promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from quorate.api import annotation_keys
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, TransitionType
+from quorate.api.storage.drbd import ReplicaType
+from quorate.volumes.transitions import changes
+from quorate.volumes.transitions.catalogue import group_of, steps_of
+from quorate.volumes.transitions.guards import may_set_redundancy
+from quorate.volumes.transitions.members import has_tie_breaker, is_fresh, is_up
+from quorate.volumes.transitions.nodes import is_gone
+from quorate.volumes.view import ReplicaView, VolumeView
+
+
+def proposals(view: VolumeView, now: datetime) -> Iterator[Transition]:
+    """All of them; at most one that is not under way for each replica."""
+    busy = {each.replica_name for each in view.volume.status.datamesh_transitions}
+    for transition in _all(view, now):
+        if transition.replica_name is None or transition.replica_name not in busy:
+            busy.add(transition.replica_name)
+            yield transition
+
+
+def _all(view: VolumeView, now: datetime) -> Iterator[Transition]:
+    yield from _by_force(view, now)
+    if view.volume.deleting:
+        return
+    asking = [(replica, replica.replica.status.datamesh_pending_transition) for replica in view.replicas]
+    for replica, asked in asking:
+        if asked is not None and asked.member is False and replica.member is not None:
+            yield removal(view, replica.member, now)
+    for replica, asked in asking:
+        if asked is not None and asked.member is True and replica.member is None:
+            kind = asked.type or replica.type
+            yield make(view, TransitionType.ADD_REPLICA, now, replica.name, after=kind)
+    for replica, asked in asking:
+        if asked is not None and asked.member is None and replica.member is not None:
+            kind = asked.type or replica.type
+            yield make(
+                view, TransitionType.CHANGE_REPLICA_TYPE, now, replica.name, before=replica.member.type, after=kind
+            )
+    due = changes.due_tie_breaker(view)
+    if due is not None:
+        yield make(view, TransitionType.CHANGE_REPLICA_TYPE, now, due.name, before=due.type, after=due.type)
+    redundancy = make(view, TransitionType.CHANGE_QUORUM, now)
+    asked_for = view.volume.status.drbd.config.quorum_minimum_redundancy
+    if changes.possible_redundancy(view) != asked_for and may_set_redundancy(view, redundancy) is None:
+        yield redundancy
+
+
+def removal(view: VolumeView, member: Member, now: datetime) -> Transition:
+    """How a member goes: by force only where there is no node that it could be asked on."""
+    lost = is_gone(view, member.node_name) and not is_fresh(view, member.name)
+    kind = TransitionType.FORCE_REMOVE_REPLICA if lost else TransitionType.REMOVE_REPLICA
+    return make(view, kind, now, member.name, before=member.type)
+
+
+def make(
+    view: VolumeView,
+    kind: TransitionType,
+    now: datetime,
+    name: ReplicaName | None = None,
+    *,
+    before: ReplicaType | None = None,
+    after: ReplicaType | None = None,
+) -> Transition:
+    """A transition of which nothing has begun."""
+    tie_breaker = has_tie_breaker(view)
+    retyped = kind is TransitionType.CHANGE_REPLICA_TYPE
+    rules = steps_of(kind, before=before, after=after, tie_breaker=tie_breaker)
+    return Transition(
+        type=kind,
+        group=group_of(kind, before, after, tie_breaker=tie_breaker),
+        replica_name=name,
+        replica_type=None if retyped else (before or after),
+        from_replica_type=before if retyped else None,
+        to_replica_type=after if retyped else None,
+        started_at=now,
+        steps=tuple(Step(name=rule.name, status=StepStatus.PENDING) for rule in rules),
+    )
+
+
+def forced_replica(view: VolumeView) -> ReplicaView | None:
+    """The replica that a person wants removed by force, with all that this takes said."""
+    said = view.volume.metadata.annotations
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
+        return None
+    return view.replica(ReplicaName(said.get(annotation_keys.FORCE_REMOVE, "")))
+
+
+def spent_annotations(view: VolumeView) -> tuple[str, ...]:
+    """Words of consent that have had their effect: they must not be found lying about."""
+    said = view.volume.metadata.annotations
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true" or view.volume.status.datamesh_transitions:
+        return ()
+    remove, detach = said.get(annotation_keys.FORCE_REMOVE), said.get(annotation_keys.FORCE_DETACH)
+    spent = []
+    if remove is not None and remove in view.possible_names and remove not in view.members_by_name:
+        spent.append(annotation_keys.FORCE_REMOVE)
+    if detach is not None and not any(member.attached for member in view.members if member.node_name == detach):
+        spent.append(annotation_keys.FORCE_DETACH)
+    open_ones = [key for key in (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH) if key in said]
+    if spent == open_ones:
+        spent.append(annotation_keys.ACCEPT_DATA_LOSS)
+    return tuple(spent) if spent != [annotation_keys.ACCEPT_DATA_LOSS] else ()
+
+
+def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
+    said = view.volume.metadata.annotations
+    consent = said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true"
+    for member in view.members:
+        meant = consent and said.get(annotation_keys.FORCE_DETACH) == member.node_name
+        lost = member.node_name not in view.access_nodes and not is_up(view, member.name)
+        if member.attached and (meant or lost):
+            yield make(view, TransitionType.FORCE_DETACH, now, member.name)
+    forced = forced_replica(view)
+    if forced is not None and forced.member is not None and not view.volume.deleting:
+        yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, forced.name, before=forced.member.type)

@@ -1,0 +1,275 @@
+"""Why replicas should come, go or change: the actors of 000, as reasons.
+
+| actor                 | asks                                                                                     |
+|-----------------------|------------------------------------------------------------------------------------------|
+| rvr-diskful-count     | as many diskful replicas as the layout has, not counting those on their way out          |
+| rvr-tie-breaker-count | one where the layout has one, unless an access replica is it (M25)                       |
+| rvr-access-count      | one on each node that is to use the volume and has no replica (not Local), while it is   |
+| rvr-missing-node      | no replica on a node that there is not any more                                          |
+| a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
+| rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
+| misplaced             | moved away from a node that the pool does not list any more                              |
+
+Replacement is create first, remove after. However often and by however many it is asked for, there is never more than
+one replica beyond the layout: members, and those that are to become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from quorate.api.meta import NodeName
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.configuration import VolumeAccess
+from quorate.api.storage.drbd import ReplicaType
+from quorate.placement.layout import Layout
+from quorate.volumes.life import NewReplica
+from quorate.volumes.transitions.members import good_copies, is_up, out_of_touch, promise_of
+from quorate.volumes.transitions.nodes import is_gone, is_past_grace, is_to_be_emptied, left_of_grace, removes_lost
+from quorate.volumes.transitions.proposals import forced_replica
+from quorate.volumes.view import ReplicaView, VolumeView
+
+#: How many may use a volume at once; where a tie-breaker serves, one.
+_USERS = 2
+
+
+class Deed(Enum):
+    """What is asked for."""
+
+    CREATE = "Create"
+    DELETE = "Delete"
+    RETYPE = "Retype"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One replica to come, go or change, and why."""
+
+    deed: Deed
+    #: A CamelCase code: the actor's.
+    reason: str
+    message: str
+    type: ReplicaType
+    #: None: it does not exist yet.
+    replica: ReplicaName | None = None
+    #: Where a new one must be; None: placement chooses.
+    node: NodeName | None = None
+
+
+class Fate(Enum):
+    """Why a replica should not stay."""
+
+    DELETED = "Deleted"
+    NODE_GONE = "NodeGone"
+    NODE_LOST = "NodeLost"
+    EVACUATED = "Evacuated"
+    MISPLACED = "Misplaced"
+
+
+def requested(view: VolumeView, now: datetime) -> tuple[Request, ...]:
+    """Everything that should be asked for now. The same view gives the same answer."""
+    promise = promise_of(view)
+    if view.rv is None or promise is None or view.forming or view.rv.deleting:
+        return ()
+    fates = {replica.name: fate for replica in view.replicas if (fate := fate_of(view, replica, now)) is not None}
+    return (
+        *_by_force(view),
+        *_missing_nodes(view, fates),
+        *_diskful(view, promise, fates),
+        *_diskless(view, promise, fates),
+    )
+
+
+def creations(asked: Iterable[Request]) -> tuple[NewReplica, ...]:
+    """The replicas to be made."""
+    return tuple(NewReplica(each.type, each.node) for each in asked if each.deed is Deed.CREATE)
+
+
+def deletions(asked: Iterable[Request]) -> tuple[ReplicaName, ...]:
+    """The replicas to be deleted, each once."""
+    named = (each.replica for each in asked if each.deed is Deed.DELETE)
+    return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+def new_types(asked: Iterable[Request]) -> Mapping[ReplicaName, ReplicaType]:
+    """The replicas to be changed."""
+    return {each.replica: each.type for each in asked if each.deed is Deed.RETYPE and each.replica is not None}
+
+
+def look_again(view: VolumeView, now: datetime) -> float | None:
+    """Seconds until the next grace of a member's node runs out."""
+    left = (left_of_grace(view, member.node_name, now) for member in view.members)
+    return min((seconds for seconds in left if seconds), default=None)
+
+
+def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | None:
+    """Why a replica should not stay; None: it should."""
+    node = replica.node_name
+    if replica.replica.deleting:
+        return Fate.DELETED
+    if node is None:
+        return None
+    if is_gone(view, node):
+        return Fate.NODE_GONE
+    if is_past_grace(view, node, now):
+        return Fate.NODE_LOST
+    if is_to_be_emptied(view, node):
+        return Fate.EVACUATED
+    if view.rsp is not None and replica.type is not ReplicaType.ACCESS and _is_misplaced(view, replica):
+        return Fate.MISPLACED
+    return None
+
+
+def _is_misplaced(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether the pool lists others and not this one's node, or not its disk. A pool that lists nobody says nothing."""
+    if view.rsp is None or not view.rsp.status.eligible_nodes:
+        return False
+    listed = view.eligible(replica.node_name)
+    if listed is None:
+        known = view.nodes.get(replica.node_name) if replica.node_name is not None else None
+        # One that is silent or not ready drops out of the list too: that is for its grace to decide.
+        return known is not None and known.fresh
+    spec = replica.replica.spec
+    disks = {(group.name, group.thin_pool_name) for group in listed.lvm_volume_groups}
+    disk = (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
+    return replica.diskful and spec.lvm_volume_group_name is not None and disk not in disks
+
+
+def _by_force(view: VolumeView) -> Iterator[Request]:
+    forced = forced_replica(view)
+    if forced is not None and not forced.replica.deleting:
+        yield _deletion(forced, "ForceRemove", "a person accepts that data may be lost")
+
+
+def _missing_nodes(view: VolumeView, fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+    """``rvr-missing-node-controller``."""
+    for replica in view.replicas:
+        if fates.get(replica.name) is Fate.NODE_GONE:
+            yield _deletion(replica, "MissingNode", f"there is no node {replica.node_name} any more")
+
+
+def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+    """``rvr-diskful-count-controller``, and whoever is replaced."""
+    counted = [replica for replica in view.replicas if replica.diskful and _counts(replica)]
+    staying = [replica for replica in counted if replica.name not in fates]
+    if len(staying) < promise.diskful and len(counted) <= promise.diskful and _has_room(view, promise):
+        why = f"{len(staying)} of {promise.diskful} diskful replicas are to stay"
+        yield Request(Deed.CREATE, "DiskfulCount", why, ReplicaType.DISKFUL)
+    ready = [name for name in good_copies(view) if name not in fates]
+    if len(ready) < promise.diskful:
+        return
+    for replica in counted:
+        fate = fates.get(replica.name)
+        kept = fate is Fate.NODE_LOST and not removes_lost(view)
+        if fate in (Fate.NODE_LOST, Fate.EVACUATED, Fate.MISPLACED) and not kept:
+            yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
+    if len(staying) > promise.diskful and all(replica.name not in fates for replica in counted):
+        spare = _spare(view, staying, promise.diskful)
+        if spare is not None:
+            yield _deletion(spare, "DiskfulCount", f"{len(staying)} diskful replicas, {promise.diskful} are enough")
+
+
+def _spare(view: VolumeView, staying: list[ReplicaView], enough: int) -> ReplicaView | None:
+    """Of too many, the one that is missed least: not in use, the youngest in the mesh, the highest id."""
+    good = good_copies(view)
+    unused = [each for each in staying if each.member is None or not each.member.attached]
+    spare = max(unused, key=lambda each: (each.member is None, each.name not in good, each.id), default=None)
+    if spare is None or len([name for name in good if name != spare.name]) < enough:
+        return None
+    return spare
+
+
+def _diskless(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+    """``rvr-tie-breaker-count-controller`` (M25) and ``rvr-access-count-controller``."""
+    counted = [replica for replica in view.replicas if not replica.diskful and _counts(replica)]
+    staying = [replica for replica in counted if replica.name not in fates]
+    users = _users(view, promise)
+    yield from _access(view, staying, users)
+    if promise.tie_breakers:
+        yield from _tie_breaker(view, promise, counted, staying, users)
+    moving = {name: fate for name, fate in fates.items() if fate is not Fate.NODE_GONE}
+    for replica in counted:
+        if replica.replica.deleting:
+            continue
+        unused = replica.type is ReplicaType.ACCESS and replica.node_name not in users and not _is_in_use(view, replica)
+        if unused and not promise.tie_breakers:
+            yield _deletion(replica, "AccessCount", f"nobody is to use the volume on {replica.node_name}")
+        elif replica.name in moving and _is_replaced(view, staying, promise):
+            yield _deletion(replica, moving[replica.name].value, "another one is ready")
+        elif replica.type is ReplicaType.TIE_BREAKER and not promise.tie_breakers:
+            yield _deletion(replica, "TieBreakerCount", "the layout has no tie-breaker")
+
+
+def _access(view: VolumeView, staying: list[ReplicaView], users: tuple[NodeName, ...]) -> Iterator[Request]:
+    for node in users:
+        there = view.on_node(node)
+        if there is None:
+            yield Request(Deed.CREATE, "AccessCount", f"{node} is to use the volume", ReplicaType.ACCESS, node=node)
+        elif there in staying and there.type is ReplicaType.TIE_BREAKER:
+            yield Request(Deed.RETYPE, "AccessCount", f"{node} is to use the volume", ReplicaType.ACCESS, there.name)
+
+
+def _tie_breaker(
+    view: VolumeView,
+    promise: Layout,
+    counted: list[ReplicaView],
+    staying: list[ReplicaView],
+    users: tuple[NodeName, ...],
+) -> Iterator[Request]:
+    """One member without a disk: whoever serves, else a tie-breaker."""
+    serving = [replica for replica in staying if replica.node_name in users or _is_in_use(view, replica)]
+    coming = any(view.on_node(node) is None for node in users)
+    if not staying and not coming and len(counted) <= promise.tie_breakers and _has_room(view, promise):
+        yield Request(Deed.CREATE, "TieBreakerCount", "the layout has a tie-breaker", ReplicaType.TIE_BREAKER)
+    for replica in staying:
+        if serving and replica not in serving and _is_ready(view, serving[0]):
+            yield _deletion(replica, "TieBreakerCount", f"{serving[0].name} serves, and breaks the tie")
+    if serving or not staying:
+        return
+    # Nobody serves: one of them is the tie-breaker, and nobody else is needed.
+    first = min(staying, key=lambda each: (each.member is None or each.member.hidden, each.id))
+    if first.type is ReplicaType.ACCESS:
+        yield Request(Deed.RETYPE, "TieBreakerCount", "nobody uses it", ReplicaType.TIE_BREAKER, first.name)
+    for replica in staying:
+        if replica is not first and _is_ready(view, first):
+            yield _deletion(replica, "TieBreakerCount", f"{first.name} breaks the tie")
+
+
+def _users(view: VolumeView, promise: Layout) -> tuple[NodeName, ...]:
+    """Nodes that need a replica to use the volume: as many as can use it at once, first come first."""
+    if view.configuration.volume_access is VolumeAccess.LOCAL:
+        return ()
+    first = view.access_nodes[: 1 if promise.tie_breakers else _USERS]
+    return tuple(node for node in first if (there := view.on_node(node)) is None or not there.diskful)
+
+
+def _counts(replica: ReplicaView) -> bool:
+    """A replica that has left, and is only kept for a drive's sake, does not count."""
+    return replica.member is not None or not replica.replica.deleting
+
+
+def _has_room(view: VolumeView, promise: Layout) -> bool:
+    """Never more than one beyond the layout; access replicas come and go with their users."""
+    counted = [replica for replica in view.replicas if _counts(replica)]
+    held = [replica for replica in counted if replica.diskful or promise.tie_breakers]
+    return len(held) <= promise.members
+
+
+def _is_ready(view: VolumeView, replica: ReplicaView) -> bool:
+    return replica.member is not None and is_up(view, replica.name) and not out_of_touch(view, replica.name)
+
+
+def _is_replaced(view: VolumeView, staying: list[ReplicaView], promise: Layout) -> bool:
+    return not promise.tie_breakers or any(_is_ready(view, replica) for replica in staying)
+
+
+def _is_in_use(view: VolumeView, replica: ReplicaView) -> bool:
+    published = replica.node_name in view.volume.status.published_on
+    return published or (replica.member is not None and replica.member.attached)
+
+
+def _deletion(replica: ReplicaView, reason: str, message: str) -> Request:
+    return Request(Deed.DELETE, reason, message, replica.type, replica.name, replica.node_name)

@@ -1,0 +1,87 @@
+"""Transitions that are turned back, because what they were for is not so any more.
+
+| under way                                | and then                            | instead                           |
+|------------------------------------------|-------------------------------------|-----------------------------------|
+| joins, has no vote yet                   | the replica is deleted              | it leaves                         |
+| joins, the tie-breaker is hidden for it  | it is not good or not here any more | begins anew, tie-breaker shown    |
+| leaves, the tie-breaker is hidden for it | it is needed after all              | ends, tie-breaker shown           |
+| leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
+|                                          | are not good any more               |                                   |
+
+So nothing that waits for somebody who may never come back keeps a volume from its tie-breaker or its copies.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionType
+from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.volumes.transitions.catalogue import FORGET, HIDE, SHOW
+from quorate.volumes.transitions.changes import due_tie_breaker
+from quorate.volumes.transitions.members import is_diskful, is_fresh
+from quorate.volumes.transitions.proposals import make, removal
+from quorate.volumes.transitions.walking import with_transition
+from quorate.volumes.view import VolumeView
+from quorate.volumes.waits import Wait
+
+_COPIES_MISSING = "CopiesMissing"
+#: What a step may wait for endlessly. Confirmations and locks come and go.
+_ENDLESS = frozenset({_COPIES_MISSING, "NotUp", "NotConnected", "WaitingForSync", "Attached"})
+
+
+def abandoned(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
+    """The status without a transition whose subject now wants the opposite; None: it goes on."""
+    name = transition.replica_name
+    if transition.type is not TransitionType.ADD_REPLICA or name is None or not _is_leaving(view, name):
+        return None
+    if _status_of(transition, SHOW.name) not in (None, StepStatus.PENDING):
+        return None
+    member = view.members_by_name.get(name)
+    instead = removal(view, member, now) if member is not None else None
+    return with_transition(view.volume.status, transition, instead)
+
+
+def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) -> ReplicatedVolumeStatus | None:
+    """The status with a transition turned back because of what it waits for; None: it waits."""
+    name = transition.replica_name
+    member = view.members_by_name.get(name) if name is not None else None
+    following = next((step.name for step in transition.steps if step.status is StepStatus.PENDING), "")
+    if member is None or wait.reason not in _ENDLESS or _has_active_step(transition):
+        return None
+    instead: Transition | None
+    if following == FORGET.name and wait.reason == _COPIES_MISSING and _can_come_back(view, transition, member):
+        instead = _again(view, member, now)
+    elif following in (HIDE.name, SHOW.name) and due_tie_breaker(view) is not None:
+        instead = _again(view, member, now) if member.hidden else None
+    else:
+        return None
+    return with_transition(view.volume.status, transition, instead)
+
+
+def _again(view: VolumeView, member: Member, now: datetime) -> Transition:
+    """It is a member already: what it has done of joining changes nothing."""
+    return make(view, TransitionType.ADD_REPLICA, now, member.name, after=member.type)
+
+
+def _can_come_back(view: VolumeView, transition: Transition, member: Member) -> bool:
+    removed = transition.type in (TransitionType.REMOVE_REPLICA, TransitionType.CHANGE_REPLICA_TYPE)
+    return removed and is_diskful(member) and not member.excused and is_fresh(view, member.name)
+
+
+def _is_leaving(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether a replica asks to leave, or is gone altogether."""
+    replica = view.replica(name)
+    if replica is None or (replica.member is None and replica.replica.deleting):
+        return True
+    asked = replica.replica.status.datamesh_pending_transition
+    return asked is not None and asked.member is False
+
+
+def _has_active_step(transition: Transition) -> bool:
+    return any(step.status is StepStatus.ACTIVE for step in transition.steps)
+
+
+def _status_of(transition: Transition, name: str) -> StepStatus | None:
+    return next((step.status for step in transition.steps if step.name == name), None)

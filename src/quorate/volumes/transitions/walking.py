@@ -1,0 +1,204 @@
+"""How a transition goes from step to step. One generic walk for all of them.
+
+A step **begins** with one write: its change, the next revision, and itself as Active. It needs
+
+- every member's confirmation of whatever came before: so members differ by one step at most, and whatever order they
+  apply it in, only "before" and "after" can meet;
+- its guard's consent;
+- for a step that changes votes: that nobody's node or drive is locked, and that no other transition is between its
+  first and its last such step.
+
+Members that are down or stale are excused in the same write, or the step waits. A step is **over** when all others
+have confirmed; the write that says so may begin the next one. Whoever falls silent meanwhile is excused in one more
+revision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, TransitionGroup, TransitionType
+from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.api.struct import replace
+from quorate.volumes.transitions import changes
+from quorate.volumes.transitions.catalogue import RULES
+from quorate.volumes.transitions.confirmation import absent, connected_still, excuse_refused, unconfirmed, wait_for
+from quorate.volumes.transitions.guards import has_consent, is_forced
+from quorate.volumes.transitions.nodes import is_past_grace
+from quorate.volumes.transitions.rules import Locks, Rule, active_step
+from quorate.volumes.view import VolumeView
+from quorate.volumes.waits import Wait
+
+_WITHIN_GRACE = (TransitionType.ADD_REPLICA, TransitionType.FORCE_REMOVE_REPLICA)
+_ALONE = (TransitionGroup.FORMATION, TransitionGroup.RESIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Everything that a walk depends on."""
+
+    view: VolumeView
+    now: datetime
+    locks: Locks
+
+    def after(self, status: ReplicatedVolumeStatus) -> Walk:
+        """The same, as if this were written already."""
+        return Walk(self.view.with_status(status), self.now, self.locks)
+
+
+def walk(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
+    """The status after the next thing that can be done for a transition, or why nothing can."""
+    at = active_step(transition)
+    if at is None:
+        return _begin_next(walk, transition)
+    step, rule = transition.steps[at], RULES[transition.steps[at].name]
+    if step.datamesh_revision:
+        missing = unconfirmed(walk.view, step.datamesh_revision)
+        gone = absent(walk.view, missing, step.started_at, walk.now)
+        if gone and (refusal := _not_excused(walk.view, transition, gone)) is not None:
+            waiting = wait_for(walk.view, missing, step.datamesh_revision)
+            return Wait(refusal.reason, f"{waiting.message}; {refusal.message}", waiting.blockers)
+        if gone:
+            excused = changes.excuse(walk.view, (member.name for member in gone))
+            return _at_revision(excused, transition, at)
+        if missing:
+            return wait_for(walk.view, missing, step.datamesh_revision)
+    undone = rule.done(walk.view, transition)
+    return undone if undone is not None else _complete(walk, transition, at)
+
+
+def begin(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
+    """The status with a new transition whose first step has begun, or why it cannot."""
+    status = walk.view.volume.status
+    listed = replace(status, datamesh_transitions=(*status.datamesh_transitions, transition))
+    return _begin_next(walk.after(listed), transition)
+
+
+def holds_votes(transition: Transition) -> bool:
+    """Whether it is between its first and its last change of votes: no other may begin one."""
+    begun = any(step.status is not StepStatus.PENDING and _is_voting(step) for step in transition.steps)
+    return begun and any(step.status is not StepStatus.COMPLETED for step in transition.steps)
+
+
+def _is_voting(step: Step) -> bool:
+    rule = RULES.get(step.name)
+    # A step that changed nothing has no revision; one under way may still turn out so, and counts.
+    return rule is not None and rule.votes and (step.status is StepStatus.ACTIVE or bool(step.datamesh_revision))
+
+
+def _complete(walk: Walk, transition: Transition, at: int) -> ReplicatedVolumeStatus:
+    """The step is over: the next one begins in the same write if it can; after the last the transition goes."""
+    status = walk.view.volume.status
+    done = replace(transition.steps[at], status=StepStatus.COMPLETED, completed_at=walk.now, message="")
+    steps = (*transition.steps[:at], done, *transition.steps[at + 1 :])
+    further = replace(transition, steps=steps, reason="", message="")
+    if at == len(steps) - 1:
+        return with_transition(status, transition, None)
+    completed = with_transition(status, transition, further)
+    begun = _begin_next(walk.after(completed), further)
+    return completed if isinstance(begun, Wait) else begun
+
+
+def _begin_next(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
+    at = next(n for n, step in enumerate(transition.steps) if step.status is StepStatus.PENDING)
+    view, rule = walk.view, RULES[transition.steps[at].name]
+    changed = rule.change(view, transition)
+    if not _differs(changed, view.volume.status):
+        # Nothing to tell: neither guard nor confirmation is needed for that.
+        begun = _as_active(walk, transition, at, revision=0)
+        undone = rule.done(walk.after(begun).view, transition)
+        if undone is None:
+            following = walk.after(begun)
+            return _complete(following, _same(following.view, transition), at)
+        return begun
+    if (objection := _objection(walk, transition, rule)) is not None:
+        return objection
+    missing = unconfirmed(view, view.volume.status.datamesh_revision)
+    # A member that is being told for the first time has nothing to confirm.
+    gone = absent(view, missing, None, walk.now)
+    slow = [member for member in missing if member not in gone]
+    if slow:
+        return wait_for(view, slow, view.volume.status.datamesh_revision)
+    if gone and (refusal := _not_excused(view, transition, gone)) is not None:
+        return refusal
+    told = walk.after(changed)
+    here = [member.name for member in gone if member.name in told.view.members_by_name]
+    if here:
+        told = told.after(changes.excuse(told.view, here))
+    revised = replace(told.view.volume.status, datamesh_revision=view.volume.status.datamesh_revision + 1)
+    return _as_active(told.after(revised), transition, at, revision=revised.datamesh_revision)
+
+
+def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
+    others = [each for each in walk.view.volume.status.datamesh_transitions if not _is_same(each, transition)]
+    alone = next((each for each in others if each.group in _ALONE), None)
+    if alone is not None:
+        return Wait("AnotherTransition", f"{alone.type} is under way, and nothing beside it")
+    if rule.votes:
+        holder = next((each for each in others if holds_votes(each)), None)
+        if holder is not None:
+            of = f" of {holder.replica_name}" if holder.replica_name is not None else ""
+            return Wait("AnotherTransition", f"{holder.type}{of} changes votes, and one does at a time")
+        if (locked := _locked(walk, transition)) is not None:
+            return locked
+    return rule.guard(walk.view, transition)
+
+
+def _locked(walk: Walk, transition: Transition) -> Wait | None:
+    for member in walk.view.members:
+        lock = walk.locks(member)
+        lost = transition.type in _WITHIN_GRACE and is_past_grace(walk.view, member.node_name, walk.now)
+        if lock is not None and not lost:
+            return lock
+    return None
+
+
+def _not_excused(view: VolumeView, transition: Transition, gone: tuple[Member, ...]) -> Wait | None:
+    if is_forced(transition) and has_consent(view, transition):
+        return connected_still(view, gone)
+    return excuse_refused(view, gone)
+
+
+def _differs(after: ReplicatedVolumeStatus, before: ReplicatedVolumeStatus) -> bool:
+    return (after.datamesh, after.drbd) != (before.datamesh, before.drbd)
+
+
+def _as_active(walk: Walk, transition: Transition, at: int, *, revision: int) -> ReplicatedVolumeStatus:
+    begun = replace(
+        transition.steps[at], status=StepStatus.ACTIVE, started_at=walk.now, datamesh_revision=revision, message=""
+    )
+    steps = (*transition.steps[:at], begun, *transition.steps[at + 1 :])
+    at_revision = revision or transition.datamesh_revision
+    further = replace(transition, steps=steps, datamesh_revision=at_revision, reason="", message="")
+    return with_transition(walk.view.volume.status, transition, further)
+
+
+def _at_revision(status: ReplicatedVolumeStatus, transition: Transition, at: int) -> ReplicatedVolumeStatus:
+    """The same step, at one more revision."""
+    revision = status.datamesh_revision + 1
+    step = replace(transition.steps[at], datamesh_revision=revision)
+    steps = (*transition.steps[:at], step, *transition.steps[at + 1 :])
+    further = replace(transition, steps=steps, datamesh_revision=revision)
+    return with_transition(replace(status, datamesh_revision=revision), transition, further)
+
+
+def with_transition(
+    status: ReplicatedVolumeStatus, before: Transition, after: Transition | None
+) -> ReplicatedVolumeStatus:
+    """The status with one transition changed, or gone."""
+    found: list[Transition] = []
+    for each in status.datamesh_transitions:
+        if not _is_same(each, before):
+            found.append(each)
+        elif after is not None:
+            found.append(after)
+    return replace(status, datamesh_transitions=tuple(found))
+
+
+def _is_same(one: Transition, other: Transition) -> bool:
+    return (one.type, one.replica_name) == (other.type, other.replica_name)
+
+
+def _same(view: VolumeView, transition: Transition) -> Transition:
+    return next(each for each in view.volume.status.datamesh_transitions if _is_same(each, transition))
