@@ -44,7 +44,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: auto: columns on a terminal, lines of JSON anywhere else.
     log_format: Literal["auto", "text", "json"] = "auto"
 
-    # From here on, only for the agent.
+    # From here on, only for the agent; the controller shares kubeconfig and metrics.
 
     #: The node that it works on: the name of the core Node object.
     node_name: str = ""

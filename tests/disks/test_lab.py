@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from quorate import demo, nodes
+from quorate import nodes
 from quorate.api import all_kinds, names
 from quorate.api.conditions import find
 from quorate.api.conditions.backing_image import Ready as ImageReady
@@ -19,6 +19,7 @@ from quorate.api.longhorn.backing_image import BackingImageSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
+from quorate.cluster import CLUSTER_CONTROLLER
 from quorate.disks import CONTROLLERS
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
@@ -60,7 +61,7 @@ class Lab:
 @asynccontextmanager
 async def laboratory(sim: Simulation) -> AsyncIterator[Lab]:
     store = await open_store(sim, kinds=all_kinds())
-    controllers = (*demo.CONTROLLERS, *nodes.CONTROLLERS, *CONTROLLERS)
+    controllers = (CLUSTER_CONTROLLER, *nodes.CONTROLLERS, *CONTROLLERS)
     manager = Manager(store, controllers, clock=sim.clock, random=sim.random("manager"), identity="manager")
     sim.process("manager").spawn(manager.run())
     cluster = Cluster(LAYOUT, clock=sim.clock, seed=sim.seed)

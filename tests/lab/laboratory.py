@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from quorate import demo, nodes
+from quorate import nodes
 from quorate.api import all_kinds
 from quorate.api.core import Node
 from quorate.api.meta import VolumeName
 from quorate.api.storage.drbd import ReplicaType
+from quorate.cluster import CLUSTER_CONTROLLER
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation
@@ -51,7 +52,7 @@ async def laboratory(sim: Simulation, layout: Layout = Layout()) -> AsyncIterato
     store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=sim.clock, random=sim.random("store"), inline=True)
     manager = Manager(
         store,
-        (*demo.CONTROLLERS, *nodes.CONTROLLERS),
+        (CLUSTER_CONTROLLER, *nodes.CONTROLLERS),
         clock=sim.clock,
         random=sim.random("manager"),
         identity="manager",

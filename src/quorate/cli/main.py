@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quorate.cli import agent, completion, config, crds, failures, fault, kubeconfig, lab, up, version
+from quorate.cli import agent, completion, config, controller, crds, failures, fault, kubeconfig, lab, up, version
 
 
 @click.group(epilog=failures.EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -14,6 +14,7 @@ def quorate() -> None:
 
 for command in (
     up.up,
+    controller.controller,
     agent.agent,
     fault.fault,
     lab.lab,

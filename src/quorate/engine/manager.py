@@ -54,6 +54,8 @@ log = get_logger(__name__)
 
 #: Everything is looked at again so often, in seconds, although nothing should have been missed.
 RESYNC_INTERVAL = 20 * 3600.0
+#: How soon it is noticed, in seconds, that the interval has been changed.
+RESYNC_CHECK = 60.0
 #: Workers, and after them the last events, may take so many seconds together to finish when we stop.
 GRACE = 16.0
 #: The events no more than this of it.
@@ -94,14 +96,15 @@ class Manager:
         on_elected: Sequence[Callable[[int], Awaitable[None]]] = (),
         selections: Mapping[type[Resource], Selection] | None = None,
         registry: CollectorRegistry | None = None,
-        resync_interval: float = RESYNC_INTERVAL,
+        resync_interval: float | Callable[[Reader], float] = RESYNC_INTERVAL,
         freeze_gc: bool = False,
     ) -> None:
         """Set up; nothing runs before :meth:`run`.
 
         ``on_elected`` is called with the epoch of each term before anything else of it happens, again if it fails.
-        ``selections`` limits what is cached of a kind. ``freeze_gc`` takes the filled caches out of the garbage
-        collector's sight, for processes that do nothing else.
+        ``selections`` limits what is cached of a kind. ``resync_interval`` may be something to ask, which then may
+        answer otherwise at any time. ``freeze_gc`` takes the filled caches out of the garbage collector's sight, for
+        processes that do nothing else.
         """
         self.metrics = EngineMetrics(registry if registry is not None else CollectorRegistry(), clock)
         self.caches = _make_caches(controllers, selections or {}, self.metrics)
@@ -270,11 +273,20 @@ class Manager:
         )
 
     async def _keep_resyncing(self, workers: Sequence[Worker[Any]]) -> None:
+        last = self._clock.monotonic()
         while True:
-            await self._clock.sleep(self._resync_interval)
+            remaining = last + self._resync_seconds() - self._clock.monotonic()
+            if remaining > 0:
+                await self._clock.sleep(min(remaining, RESYNC_CHECK))
+                continue
+            last = self._clock.monotonic()
             for worker in workers:
                 worker.resync()
                 await asyncio.sleep(0)
+
+    def _resync_seconds(self) -> float:
+        interval = self._resync_interval
+        return interval(self.reader) if callable(interval) else interval
 
     async def _keep_beating(self) -> None:
         while True:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from quorate import demo, nodes
 from quorate.api import all_kinds
 from quorate.config import Config
 from quorate.engine.clock import Clock, SystemClock
@@ -26,6 +25,7 @@ from quorate.lab.delivery import deliver
 from quorate.lab.keeping import kept, restore
 from quorate.lab.layout import Layout
 from quorate.server import lab
+from quorate.server.controllers import cluster_wide, resync_interval
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, is_loopback, listen
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
@@ -64,12 +64,13 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
     try:
         manager = Manager(
             store,
-            (*demo.CONTROLLERS, *nodes.CONTROLLERS),
+            cluster_wide(),
             clock=clock,
             random=chance,
             identity=socket.gethostname(),
             component="quorate",
             registry=registry,
+            resync_interval=resync_interval,
             freeze_gc=True,
         )
         cluster = Cluster(Layout(config.nodes, config.zones, config.drives), clock=clock, seed=_SEED)

@@ -18,7 +18,7 @@ from quorate.api.duration import Duration
 from quorate.api.meta import ConditionStatus, ObjectMeta
 from quorate.api.names import CLUSTER, NAMESPACE
 from quorate.api.struct import replace
-from quorate.demo.cluster import CLUSTER_CONTROLLER, Ground, decide
+from quorate.cluster.ground import CLUSTER_CONTROLLER, Ground, decide
 from quorate.engine import Create, PatchStatus, Plan
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation, for_each_seed

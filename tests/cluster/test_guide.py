@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_excerpt_of_the_guide_is_in_the_example_or_its_tests() -> None:
     guide = (ROOT / "docs/writing-a-controller.md").read_text()
-    sources = [(ROOT / path).read_text() for path in ("src/quorate/demo/cluster.py", "tests/demo/test_cluster.py")]
+    sources = [(ROOT / path).read_text() for path in ("src/quorate/cluster/ground.py", "tests/cluster/test_ground.py")]
     excerpts = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     assert len(excerpts) >= 5
     for excerpt in excerpts:

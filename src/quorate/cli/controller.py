@@ -1,0 +1,36 @@
+"""``quorate controller``: the process that decides for the whole cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration file.")
+@click.option("--kubeconfig", help="Default: KUBECONFIG, the pod, ~/.kube/config.")
+@click.option("--metrics-listen", help="The address for health and metrics.")
+@click.option("--metrics-port", type=int, help="The port for health and metrics; 0 lets the system choose.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
+def controller(file: Path | None, **flags: Any) -> None:
+    """Decide for the cluster: nodes, placement, disks and volumes, on the API server of a kubeconfig.
+
+    Run as many as you like: one leads, by the Lease quorate-controller in quorate-system, the others stand by with warm
+    caches. SIGTERM and SIGINT stop it gracefully and hand leadership over. Settings come from the configuration file,
+    QUORATE_* variables and these flags: see "quorate config show" for the defaults.
+    """
+    import asyncio
+
+    from quorate.config import load
+    from quorate.engine import logs
+    from quorate.server.controller import run
+
+    config = load(file, os.environ, flags).config
+    for_machines = config.log_format == "json" or (config.log_format == "auto" and not sys.stderr.isatty())
+    logs.configure(json=for_machines, level=config.log_level)
+    asyncio.run(run(config, environ=os.environ, announce=click.echo))
