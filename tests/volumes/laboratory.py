@@ -31,7 +31,6 @@ from quorate.api.storage.rsc import ReplicatedStorageClassSpec
 from quorate.api.storage.rsp import PoolType, PoolVolumeGroup, ReplicatedStoragePoolSpec
 from quorate.api.storage.rv import ReplicatedVolumeSpec
 from quorate.cluster import CLUSTER_CONTROLLER
-from quorate.cluster import CLUSTER_CONTROLLER
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Election, Manager
 from quorate.engine.simulation import Process, Simulation
