@@ -53,7 +53,7 @@ class Aftermath:
 
     #: I/O goes on, or can: a diskful member is quorate, and every member in use that is left.
     survives: bool
-    #: Up-to-date copies within reach of those that go on.
+    #: Up-to-date copies within reach of those that go on; where nobody does, all that are left.
     copies: int
     #: What each member that is left and speaks would say, by node id.
     verdicts: Mapping[int, Verdict]
@@ -163,7 +163,8 @@ def _after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
     stopped = [
         node_id for node_id in sorted(mesh.primaries - lost) if node_id in verdicts and not verdicts[node_id].quorate
     ]
-    reach = _reach([view for view in left if view.node_id in serving], lost)
+    # Where nobody serves, what is left of the data is still worth knowing.
+    reach = _reach([view for view in left if view.node_id in serving] or left, lost)
     copies = len(mesh.voters & mesh.up_to_date & reach - lost)
     survives = bool(serving) and not stopped and copies > 0
     return Aftermath(survives, copies, MappingProxyType(verdicts), _told_to_people(serving, stopped, copies, verdicts))

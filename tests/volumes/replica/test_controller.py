@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace as changed
 from datetime import timedelta
 from random import Random
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from quorate.api.conditions import rvr
 from quorate.api.conditions.catalogue import declared_in
+from quorate.api.storage.datamesh import Formation, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.drbd import (
     AlgorithmError,
     CommandError,
@@ -59,7 +61,7 @@ from tests.volumes.replica.making import (
 WORDS = st.sampled_from(["", "Strange"])
 
 
-def one_of(states: type[str]) -> st.SearchStrategy[str]:
+def one_of(states: Iterable[str]) -> st.SearchStrategy[str]:
     return st.one_of(st.sampled_from(sorted(states)), WORDS)
 
 
@@ -236,3 +238,27 @@ def test_people_are_told_when_a_replica_stops_being_ready() -> None:
     lost = spoilt(view, 0, lambda each: changed(each, node=node(0, fresh=False)))
     (event,) = decided(lost).events
     assert (event.reason, event.warning) == ("AgentNotReady", True)
+
+
+def forming(view: VolumeView, began: timedelta) -> VolumeView:
+    started = NOW - began
+    transition = Transition(
+        type=TransitionType.FORMATION,
+        group=TransitionGroup.FORMATION,
+        started_at=started,
+        formation=Formation(phase_started_at=started),
+    )
+    return with_rv(view, datamesh_transitions=(transition,))
+
+
+def test_while_a_phase_of_formation_is_young_only_what_somebody_acts_on_is_written() -> None:
+    joining = without_membership(picture(), 0, 1, 2)
+    at_rest = after(joining)
+    word = spoilt(at_rest, 0, with_metadata(generation=2))
+    assert told(decided(word)).reported == ["pvc-1-0"]
+    young = decided(forming(word, timedelta(seconds=1)))
+    assert (told(young).reported, young.requeue_after) == ([], 2.0)
+    assert told(decided(forming(word, timedelta(seconds=4)))).reported == ["pvc-1-0"]
+    # A request to join, and a config of a new revision, are acted on.
+    assert len(told(decided(forming(joining, timedelta(seconds=1)))).reported) == 3
+    assert len(told(decided(forming(picture(), timedelta(seconds=1)))).reported) == 3

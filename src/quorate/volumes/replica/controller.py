@@ -3,6 +3,9 @@
 A pass writes, in this order: what lets go of disks and space, what makes them, finalizers and owners, and for each
 replica one status that is composed of everything else. A replica that only gets a finalizer in a pass gets no disk in
 it: no child before the parent's finalizer is seen.
+
+While a volume forms, what only describes a replica waits until it has lasted (``settling``), or goes along with what
+somebody acts on: its request to join, its config.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from quorate.volumes.replica.conditions import to_drop, verdicts
 from quorate.volumes.replica.phase import summary
 from quorate.volumes.replica.snapshot import Snapshot, observe, of_kept
 from quorate.volumes.replica.subject import Subject, Verdicts
+from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import ReplicaView
 from quorate.volumes.watches import WATCHES
 
@@ -45,6 +49,7 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
     """One pass over the replicas of a volume."""
     writes: list[Write] = []
     events: list[PlanEvent] = []
+    again: float | None = None
     for replica in snapshot.view.replicas:
         held = list(holding.writes(snapshot, replica))
         kept_first = any(isinstance(write, AddFinalizer) for write in held)
@@ -52,12 +57,16 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
         writes += held
         if any(_ends(write, replica) for write in held):
             continue
-        found = _report(snapshot, replica, now)
-        if found is not None:
-            status, event = found
-            writes.append(status)
-            events += event
-    return Plan(writes=tuple(writes), events=tuple(events)) if writes else NOTHING
+        status, found = status_of(snapshot, replica, now)
+        wait = _held_back(snapshot, replica, status, now)
+        if wait is not None:
+            again = wait
+        elif status != replica.replica.status:
+            writes.append(PatchStatus(replica.replica, replace(replica.replica, status=status)))
+            events += _events(replica, found)
+    if not writes and again is None:
+        return NOTHING
+    return Plan(writes=tuple(writes), events=tuple(events), requeue_after=again)
 
 
 def status_of(
@@ -89,12 +98,21 @@ def status_of(
     return status, found
 
 
-def _report(snapshot: Snapshot, replica: ReplicaView, now: datetime) -> tuple[PatchStatus, list[PlanEvent]] | None:
-    obj = replica.replica
-    status, found = status_of(snapshot, replica, now)
-    if status == obj.status:
+def _held_back(
+    snapshot: Snapshot, replica: ReplicaView, after: ReplicatedVolumeReplicaStatus, now: datetime
+) -> float | None:
+    """Seconds for which a change that nobody acts on is not worth a write yet; None: there is none, or it is."""
+    before, rv = replica.replica.status, snapshot.view.rv
+    if rv is None or before == after or replica.replica.deleting or _acted_on(before) != _acted_on(after):
         return None
-    return PatchStatus(obj, replace(obj, status=status)), list(_events(replica, found))
+    return young(forming_since(rv.status), now)
+
+
+def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
+    """What the volume's reconciler and the agent wait for. A disk's name means nothing without a config."""
+    config = status.drbd.config
+    stamped = (config, status.lvm_logical_volume_name) if config.datamesh_revision else ()
+    return status.datamesh_pending_transition, stamped
 
 
 def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
