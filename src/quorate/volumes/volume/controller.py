@@ -45,7 +45,7 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
         return deletion.let_orphans_go(view)
     rv = view.rv
     if finalizers.RV_CONTROLLER not in rv.metadata.finalizers:
-        return NOTHING if rv.deleting else Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER), *_labels(rv)))
+        return NOTHING if rv.deleting else Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER), *_metadata(rv)))
     if deletion.should_not_exist(view):
         return _plan(view, deletion.take_apart(view), now)
     if lost := with_data_and_no_status(view):
@@ -91,7 +91,7 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     if outcome.advances:
         written = PatchStatus(rv, intended, if_unchanged=True)
         return Plan(transition=written, events=events, requeue_after=_soonest(outcome.again))
-    writes = (*_labels(rv), *outcome.writes)
+    writes = (*_metadata(rv, outcome.spent_annotations), *outcome.writes)
     if _releases(rv, outcome.writes):
         return Plan(writes=outcome.writes)
     patience = held_back(rv.status, status, now)
@@ -100,12 +100,14 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     return Plan(writes=writes, status=PatchStatus(rv, intended), requeue_after=_soonest(outcome.again))
 
 
-def _labels(rv: ReplicatedVolume) -> tuple[Patch, ...]:
-    """The class, as a label: for people who look for its volumes."""
-    if rv.deleting:
-        return ()
-    found = {**rv.metadata.labels, labels.REPLICATED_STORAGE_CLASS: rv.spec.replicated_storage_class_name}
-    return (Patch(rv, replace(rv, metadata=replace(rv.metadata, labels=found))),)
+def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:
+    """The class as a label, for people who look for its volumes; without annotations that have done their work."""
+    metadata = rv.metadata
+    found = dict(metadata.labels)
+    if not rv.deleting:
+        found[labels.REPLICATED_STORAGE_CLASS] = rv.spec.replicated_storage_class_name
+    kept = {key: value for key, value in metadata.annotations.items() if key not in spent}
+    return (Patch(rv, replace(rv, metadata=replace(metadata, labels=found, annotations=kept))),)
 
 
 def _releases(rv: ReplicatedVolume, writes: tuple[Write, ...]) -> bool:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from quorate.api import labels
+from quorate.api.storage import ReplicatedVolumeReplica
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
 from quorate.engine import Create, Delete, Patch, Write
 from quorate.volumes import life, places
@@ -33,7 +36,13 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         return Outcome(asked.status, advances=True, again=asked.again)
     writes = (*_ended_formation(view), *_replicas(view, asked), *_places(view, found, asked), *leftovers.clear(view))
     wait = _no_free_id(view, asked) or next(iter(asked.waits), None)
-    return Outcome(asked.waiting or status, writes=_one_per_object(writes), wait=wait, again=asked.again)
+    return Outcome(
+        asked.waiting or status,
+        writes=_one_per_object(writes),
+        wait=wait,
+        again=asked.again,
+        spent_annotations=asked.spent_annotations,
+    )
 
 
 def _ended_formation(view: VolumeView) -> Iterator[Write]:
@@ -53,12 +62,14 @@ def _replicas(view: VolumeView, asked: Advance) -> Iterator[Write]:
     for name, new_type in asked.retype.items():
         replica = view.replica(name)
         if replica is not None and replica.type is not new_type:
-            spec = replace(replica.replica.spec, type=new_type)
-            yield Patch(replica.replica, replace(replica.replica, spec=spec), if_unchanged=True)
-    if asked.spent_annotations:
-        metadata = view.volume.metadata
-        kept = {key: value for key, value in metadata.annotations.items() if key not in asked.spent_annotations}
-        yield Patch(view.volume, replace(view.volume, metadata=replace(metadata, annotations=kept)))
+            yield _retyped(replica.replica, new_type)
+
+
+def _retyped(replica: ReplicatedVolumeReplica, new_type: ReplicaType) -> Patch:
+    """A replica that loses its disk loses the choice of it as well; one that gets a disk is given one by placement."""
+    spec = replace(replica.spec, type=new_type, lvm_volume_group_name=None, lvm_volume_group_thin_pool_name=None)
+    found = {key: value for key, value in replica.metadata.labels.items() if key != labels.LVM_VOLUME_GROUP}
+    return Patch(replica, replace(replica, metadata=replace(replica.metadata, labels=found), spec=spec))
 
 
 def _places(view: VolumeView, found: Places, asked: Advance) -> tuple[Write, ...]:

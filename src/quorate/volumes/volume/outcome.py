@@ -21,5 +21,7 @@ class Outcome:
     wait: Wait | None = None
     #: Seconds after which to look again.
     again: float | None = None
+    #: Annotations of the volume that have done their work.
+    spent_annotations: tuple[str, ...] = ()
     #: For people, when ``advances`` is written: a reason and words.
     event: tuple[str, str] | None = None
