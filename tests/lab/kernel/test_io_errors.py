@@ -60,6 +60,23 @@ def test_a_write_that_no_disk_takes_fails() -> None:
     lab.disks[0].failed = True
     assert lab.wrote(0, "lost") in ("failed", "blocked")
     assert lab.disks[0].read(0) is None
+    assert lab.disk(0) == "Diskless"
+
+
+def test_the_only_disk_is_taken_back_when_it_is_mended() -> None:
+    lab = Lab(1)
+    lab.primary(0)
+    assert lab.wrote(0, "kept") == "done"
+    lab.disks[0].failed = True
+    lab.write(0, "lost")
+    lab.wait(4)
+    lab.disks[0].failed = False
+    found = md.find(lab.disks[0])
+    assert found is not None
+    md.apply_activity_log(found)
+    assert lab.kernels[0].attach(MINOR, lab.disks[0], "/dev/disk0").ok
+    lab.wait(4)
+    assert lab.disk(0) == "UpToDate"
 
 
 def test_a_primary_takes_no_disk_back_that_lacks_what_it_has_seen_since() -> None:

@@ -102,7 +102,7 @@ def _write(device: Device, io: Io) -> bool:
     have_it = {replica.resource.node_id for replica in working}
     for replica in working:
         _store(replica, io, have_it)
-    if len(working) < len(replicas):
+    if 0 < len(working) < len(replicas):
         # A disk that has failed lacks this write already: it falls behind, once everybody has heard that it is gone.
         device.resource.world.later(0.0, partial(_leave_behind, device))
     for peer in receivers:
