@@ -77,6 +77,7 @@ from quorate.api.struct import replace
 from quorate.drbd.metadata import lower_size
 from quorate.engine import Plan
 from quorate.placement.layout import LEVELS
+from quorate.volumes.datamesh import config_of
 from quorate.volumes.view import Disk, NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.controller import decide
 
@@ -403,7 +404,20 @@ def picture(rv: ReplicatedVolume | None, replicas: Iterable[ReplicaView] = (), *
         "disks": disks if homeless else {},
         "nodes": {node(number): node_view(number) for number in range(5)},
     } | more
-    return VolumeView(name=VOLUME, rv=rv, **found)
+    return _configured(VolumeView(name=VOLUME, rv=rv, **found))
+
+
+def _configured(view: VolumeView) -> VolumeView:
+    """With what the replicas' reconciler tells each member's agent."""
+
+    def told(each: ReplicaView) -> ReplicaView:
+        config, found = config_of(view, each), each.replica.status
+        if config is None:
+            return each
+        drbd = replace(found.drbd, config=config)
+        return changed(each, replica=replace(each.replica, status=replace(found, drbd=drbd)))
+
+    return changed(view, replicas=tuple(told(each) for each in view.replicas))
 
 
 def preconfiguring(replication: Replication = C, *, since: float = 4.0, **more: Any) -> VolumeView:
