@@ -27,7 +27,6 @@ from quorate.api.struct import replace
 from quorate.engine import NOTHING, AddFinalizer, PatchStatus, Plan, ReleaseFinalizer
 from quorate.volumes.attachment.conditions import Subject, attached, ready, replica_ready
 from quorate.volumes.attachment.controller import decide, status_of
-from quorate.volumes.attachment.place import ahead_of, no_second_primary
 from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.replica.making import (
     LAYOUTS,
@@ -119,7 +118,7 @@ ATTACHED: list[tuple[VolumeView, Reason, str]] = [
         "waits for 1",
     ),
     (asked(0, **DELETING), rva.Attached.DETACHED, "not attached on n0"),
-    (with_member(asked(0), 0, attached=True), rva.Attached.ATTACHING, "made Primary"),
+    (with_member(asked(0), 0, attached=True), rva.Attached.ATTACHING, "becomes Primary"),
     (asked(0), rva.Attached.ATTACHING, "n0"),
     (underway(asked(0), TransitionType.ATTACH, message="waits for 2"), rva.Attached.ATTACHING, "waits for 2"),
     (with_rv(asked(0), deleting=True), rva.Attached.REPLICATED_VOLUME_TERMINATING, "pvc-1"),
@@ -215,37 +214,6 @@ def test_an_attached_volume_says_where_and_whether_it_is_in_use() -> None:
 )
 def test_the_phase_is_the_first_that_fits(view: VolumeView, phase: AttachmentPhase) -> None:
     assert status_of(Subject(view, view.attachments[0]), NOW).phase is phase
-
-
-# The queue.
-
-
-def test_those_who_came_first_and_those_who_have_not_left_are_ahead() -> None:
-    view = asked(1, 0, 2)
-    assert ahead_of(view, node_name(0)) == (node_name(1),)
-    assert ahead_of(view, node_name(1)) == ()
-    leaving = with_member(asked(0, 1), 2, attached=True)
-    assert ahead_of(leaving, node_name(0)) == (node_name(2),)
-    assert ahead_of(asked(1), node_name(0)) == (node_name(1),)
-
-
-@pytest.mark.parametrize(
-    ("replication", "layout", "second", "allowed"),
-    [
-        (Replication.NONE, (D, A), 1, True),
-        (Replication.CONSISTENCY, (D, D), 1, True),
-        (THREE, (D, D, D), 1, True),
-        (THREE, (D, D, D, A), 3, False),
-        (Replication.CONSISTENCY, (D, D, A), 2, False),
-        (Replication.AVAILABILITY, (D, D, TB), 1, False),
-        (Replication.AVAILABILITY, (D, D, TB), 2, False),
-    ],
-)
-def test_two_primaries_are_allowed_where_a_cut_link_can_be_survived(
-    replication: Replication, layout: tuple[Any, ...], second: int, allowed: bool
-) -> None:
-    view = picture(layout, replication)
-    assert (no_second_primary(view, node_name(0), node_name(second)) == "") is allowed
 
 
 # What keeps one.

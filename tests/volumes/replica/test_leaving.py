@@ -113,6 +113,11 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
     ("the others apart", spoilt(leaver(), 0, unlinked), "NotConnected"),
     ("nobody knows the promise", with_rv(leaver(), configuration=None), "NoConfiguration"),
     ("no copy to be missed", spoilt(without_disk(leaver()), 0, with_device(disk_state="Inconsistent")), None),
+    (
+        "never had a whole copy",
+        spoilt(spoilt(leaver(), 3, with_drbd(actual=DrbdActual())), 0, with_device(disk_state="Inconsistent")),
+        None,
+    ),
     ("its node is gone", spoilt(leaver(picture(FOUR, gone=(3,))), 0, with_device(disk_state="Inconsistent")), None),
     ("no volume", changed(leaver(), rv=None), None),
     ("the volume goes", with_rv(spoilt(picture(FOUR), 3, deleting), deleting=True), None),

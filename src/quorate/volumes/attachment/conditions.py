@@ -10,14 +10,11 @@ Attached, first match wins:
 | Primary, not meant to be, or a Detach under way          | Detaching                                         |
 | the attachment is being deleted                          | Detached                                          |
 | meant to be Primary                                      | Attaching                                         |
-| the volume is being deleted                              | ReplicatedVolumeTerminating                       |
-| the volume is not formed yet                             | WaitingForReplicatedVolume                        |
-| the pool does not list the node, and no replica is there | NodeNotEligible                                   |
-| only local access, and no copy on the node               | VolumeAccessLocalityNotSatisfied                  |
-| others came first                                        | Pending, TwoPrimariesNotAllowed                   |
-| no replica on the node, and no id left for one           | NoFreeNodeId                                      |
-| no replica on the node that is a member                  | WaitingForReplica                                 |
-| otherwise                                                | Attaching                                         |
+| ``attach`` says why it is not attached now               | ReplicatedVolumeTerminating, NodeNotEligible,     |
+|                                                          | VolumeAccessLocalityNotSatisfied, Pending,        |
+|                                                          | TwoPrimariesNotAllowed, NoFreeNodeId,             |
+|                                                          | WaitingForReplica, WaitingForReplicatedVolume     |
+| otherwise, or it says anything that will pass by itself  | Attaching, with its words                         |
 """
 
 from __future__ import annotations
@@ -26,17 +23,21 @@ from dataclasses import dataclass
 
 from quorate.api import conditions
 from quorate.api.conditions import Verdict, rvr
+from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.conditions.rva import Attached, Ready, ReplicaReady
 from quorate.api.meta import ConditionStatus
-from quorate.api.scalars import MAX_MEMBERS
 from quorate.api.storage import ReplicatedVolumeAttachment
-from quorate.api.storage.configuration import VolumeAccess
 from quorate.api.storage.datamesh import Transition, TransitionType
-from quorate.api.storage.drbd import Device, ReplicaType, Role
-from quorate.volumes.attachment.place import turn
+from quorate.api.storage.drbd import Device, Role
+from quorate.volumes.attach.guards import why_not
 from quorate.volumes.view import ReplicaView, VolumeView
 
 _DETACHING = (TransitionType.DETACH, TransitionType.FORCE_DETACH)
+#: Waits of ``attach`` that are an attachment's own reasons; one is called otherwise there, as 000 has it.
+_REASONS = {
+    **{reason.code: reason for reason in Attached.reasons()},
+    PublishSucceeded.UNABLE_TO_PROVIDE_LOCAL_VOLUME_ACCESS.code: Attached.VOLUME_ACCESS_LOCALITY_NOT_SATISFIED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def attached(subject: Subject) -> Verdict:
         return Attached.DETACHED(f"{view.name} is not attached on {node}")
     if subject.intended:
         return _attaching(subject)
-    return _refused(subject) or _attaching(subject)
+    return _waiting(subject)
 
 
 def replica_ready(subject: Subject) -> Verdict:
@@ -144,35 +145,16 @@ def _held_by(subject: Subject) -> str:
     return f"the device on {subject.attachment.spec.node_name} is held open{said}"
 
 
-def _attaching(subject: Subject) -> Verdict:
+def _attaching(subject: Subject, words: str = "") -> Verdict:
     found = subject.under_way(TransitionType.ATTACH)
-    words = found.message if found is not None else ""
-    return Attached.ATTACHING(
-        words or f"{subject.view.name} is being made Primary on {subject.attachment.spec.node_name}"
-    )
+    said = words or (found.message if found is not None else "")
+    return Attached.ATTACHING(said or f"{subject.view.name} becomes Primary on {subject.attachment.spec.node_name}")
 
 
-def _refused(subject: Subject) -> Verdict | None:
-    view, node, replica = subject.view, subject.attachment.spec.node_name, subject.replica
-    assert view.rv is not None
-    configuration = view.rv.status.configuration
-    if view.rv.deleting:
-        return Attached.REPLICATED_VOLUME_TERMINATING(f"volume {view.name} is being deleted")
-    if view.forming or configuration is None:
-        return Attached.WAITING_FOR_REPLICATED_VOLUME(f"volume {view.name} is not formed yet")
-    if replica is None and view.rsp is not None and view.eligible(node) is None:
-        return Attached.NODE_NOT_ELIGIBLE(f"pool {view.rsp.name} does not list node {node}")
-    member = replica.member if replica is not None else None
-    local = configuration.volume_access is VolumeAccess.LOCAL
-    if local and (member is None or member.type is not ReplicaType.DISKFUL):
-        return Attached.VOLUME_ACCESS_LOCALITY_NOT_SATISFIED(f"{node} has no copy of {view.name}")
-    waits = turn(view, node)
-    if waits is not None:
-        return waits
-    if replica is None and len(view.replicas) >= MAX_MEMBERS:
-        return Attached.NO_FREE_NODE_ID(f"{view.name} has {len(view.replicas)} replicas already")
-    if replica is None:
-        return Attached.WAITING_FOR_REPLICA(f"{node} has no replica of {view.name} yet")
-    if member is None:
-        return Attached.WAITING_FOR_REPLICA(f"{replica.name} is not a member of the datamesh yet")
-    return None
+def _waiting(subject: Subject) -> Verdict:
+    """The same answer that the volume's reconciler acts on."""
+    wait = why_not(subject.view, subject.attachment.spec.node_name)
+    if wait is None:
+        return _attaching(subject)
+    reason = _REASONS.get(wait.reason)
+    return reason(wait.message) if reason is not None else _attaching(subject, wait.message)

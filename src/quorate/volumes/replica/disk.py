@@ -196,9 +196,7 @@ def _may_be_deleted(snapshot: Snapshot, replica: ReplicaView, volume: LVMLogical
     if not replica.diskful:
         no_copy = member is None or member.type is not ReplicaType.DISKFUL
         return no_copy and status.actual_type is replica.type and holds_no_disk(replica)
-    current = replica.logical_volume
-    # A former disk: it goes when the kernel has the new one.
-    return current is not None and volume is not current and replica.fresh and _has_disk_of(replica, current)
+    return _is_former(replica, volume)
 
 
 def _has_disk_of(replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
@@ -207,15 +205,24 @@ def _has_disk_of(replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
 
 
 def _let_go(snapshot: Snapshot, replica: ReplicaView, volume: LVMLogicalVolume) -> Iterator[Write]:
-    """One that is being deleted."""
+    """One that is being deleted, by whomever: a copy that a member has is kept all the same."""
     if finalizers.CONTROLLER in volume.metadata.finalizers:
-        if _is_former(replica, volume) or holds_no_disk(replica):
+        spare = _is_former(replica, volume) or holds_no_disk(replica)
+        if spare and not _is_needed(snapshot.view, replica, volume):
             yield ReleaseFinalizer(volume, finalizers.CONTROLLER, after=())
     elif replica.node is None or replica.node.machine is None:
         yield _in_the_agents_stead(volume)
 
 
+def _is_needed(view: VolumeView, replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
+    if leaving.is_leaving(replica.replica):
+        return leaving.hindrance(view, replica) is not None
+    has_copy = replica.member is not None and replica.member.type is ReplicaType.DISKFUL
+    return has_copy and not _is_former(replica, volume)
+
+
 def _is_former(replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
+    """Whether the kernel has the disk that is chosen now, and this is another one."""
     current = replica.logical_volume
     return current is not None and volume is not current and replica.fresh and _has_disk_of(replica, current)
 

@@ -10,8 +10,9 @@
 |                                     | number of copies is up to date, and it is not in use on its node             |
 | has lost its status                 | not before a person has decided                                              |
 
-The conditions are judged by live reports, never by ``Ready`` (M23). A replica without a logical volume has no copy
-that could be missed: for it only "not in use" counts. One whose core Node is gone cannot be missed either.
+The conditions are judged by live reports, never by ``Ready`` (M23). A replica without a disk, or whose disk has never
+been up to date, has no copy that could be missed: for it only "not in use" counts. One whose core Node is gone cannot
+be missed either.
 
 An object with a foreign finalizer is not treated as gone: somebody still needs it.
 """
@@ -90,7 +91,7 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     in_use = _in_use(view, replica)
     if in_use is not None or replica.node is None or replica.node.machine is None:
         return in_use
-    return _copies_elsewhere(view, replica) if replica.volumes else None
+    return _copies_elsewhere(view, replica) if _has_a_copy(replica) else None
 
 
 def is_forgotten(view: VolumeView, replica: ReplicaView) -> bool:
@@ -112,6 +113,10 @@ def _in_use(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if published or view.state_of(replica.name).role == Role.PRIMARY:
         return Wait("Published", f"{replica.name} is in use on {replica.node_name}", (Blocker.of(replica.replica),))
     return None
+
+
+def _has_a_copy(replica: ReplicaView) -> bool:
+    return bool(replica.volumes) and replica.replica.status.drbd.actual.initial_sync_completed
 
 
 def _copies_elsewhere(view: VolumeView, replica: ReplicaView) -> Wait | None:
