@@ -55,13 +55,15 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
         kept_first = any(isinstance(write, AddFinalizer) for write in held)
         writes += [write for write in disk.writes(snapshot, replica) if not (kept_first and isinstance(write, Create))]
         writes += held
-        if any(_ends(write, replica) for write in held):
-            continue
+        before = replica.replica.status
         status, found = status_of(snapshot, replica, now)
+        released = [write.finalizer for write in held if isinstance(write, ReleaseFinalizer)]
+        if released and (_acted_on(status) == _acted_on(before) or replica.replica.metadata.finalizers == (*released,)):
+            continue  # What is left of it is told by the pass that sees it, if there is one.
         wait = _held_back(snapshot, replica, status, now)
         if wait is not None:
             again = wait
-        elif status != replica.replica.status:
+        elif status != before:
             writes.append(PatchStatus(replica.replica, replace(replica.replica, status=status)))
             events += _events(replica, found)
     if not writes and again is None:
@@ -124,10 +126,6 @@ def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
     worse = known.reason == Ready.READY.code and ready.reason != Ready.TERMINATING.code
     if worse or ready.reason == Ready.READY.code:
         yield PlanEvent(obj, ready.reason, ready.message, warning=worse)
-
-
-def _ends(write: Write, replica: ReplicaView) -> bool:
-    return isinstance(write, ReleaseFinalizer) and replica.replica.metadata.finalizers == (write.finalizer,)
 
 
 def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
