@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from quorate.api.conditions.rv import Resilient
@@ -142,3 +144,34 @@ def test_a_node_that_is_lost_while_the_volume_forms_holds_it_until_it_is_back() 
             await lab.until_ready()
 
     run(main, seed=3)
+
+
+def test_a_formation_of_three_copies_writes_no_object_twice_where_once_would_do() -> None:
+    """Prints the table (with -s). Each number is the least that can be decided upon: see the comments."""
+    table: Counter[tuple[str, str, str]] = Counter()
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            class_name = await provided(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            since = len(lab.sent)
+            await lab.create("v", class_name)
+            await lab.until_ready()
+            table.update(lab.writes(since))
+
+    run(main, seed=1)
+    print()
+    for (writer, verb, kind), count in sorted(table.items()):
+        print(f"{count:4}  {writer:10}  {verb:12}  {kind}")
+    print(f"{sum(table.values()):4}  in all")
+
+    def of(verb: str, kind: str) -> int:
+        return table["controller", verb, kind]
+
+    assert of("patch", "ReplicatedVolume") == 2  # its finalizer, its label
+    assert of("patch_status", "ReplicatedVolume") == 6  # minor; three phases begin; formed; ready
+    assert of("create", "ReplicatedVolumeReplica") == 3
+    assert of("patch", "ReplicatedVolumeReplica") == 3  # node and disk
+    assert of("patch_status", "ReplicatedVolumeReplica") <= 9  # asks to join; config; conditions
+    assert of("patch", "DiskSchedule") == of("patch_status", "DiskSchedule") == 3  # asked, granted
+    assert of("create", "LVMLogicalVolume") == 3
+    assert of("create", "DRBDResourceOperation") == of("delete", "DRBDResourceOperation") == 1

@@ -1,0 +1,160 @@
+"""One pass: what comes first, what is written alone, and that it comes to rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from datetime import datetime, timedelta
+
+import pytest
+
+from quorate.api import labels
+from quorate.api.conditions.merging import merge
+from quorate.api.conditions.rvr import Ready as ReplicaReady
+from quorate.api.storage.configuration import Replication
+from quorate.api.storage.datamesh import PendingTransition
+from quorate.api.struct import replace
+from quorate.engine import AddFinalizer, Delete, Patch
+from quorate.volumes.settling import SETTLING
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.volume.pending import with_pending
+from tests.volumes.volume.making import (
+    NOW,
+    TB,
+    ago,
+    connecting,
+    decided,
+    formed,
+    joined,
+    members_of,
+    name,
+    picture,
+    preconfiguring,
+    volume,
+    written,
+)
+
+
+def test_the_finalizer_and_the_label_come_before_anything_else() -> None:
+    plan = decided(picture(volume(finalizers=())))
+    assert [type(step) for step in plan.steps] == [AddFinalizer, Patch]
+    assert plan.writes[1].target.name == "v"
+    assert isinstance(plan.steps[1], Patch)
+    assert plan.steps[1].intended.metadata.labels == {labels.REPLICATED_STORAGE_CLASS: "class"}
+
+
+def test_a_label_that_somebody_has_changed_is_put_right_beside_other_work() -> None:
+    view = formed()
+    wrong = {labels.REPLICATED_STORAGE_CLASS: "another", "theirs": "kept"}
+    rv = replace(view.volume, metadata=replace(view.volume.metadata, labels=wrong))
+    [patch] = [step for step in decided(changed(view, rv=rv)).steps if isinstance(step, Patch)]
+    assert patch.intended.metadata.labels == {labels.REPLICATED_STORAGE_CLASS: "class", "theirs": "kept"}
+
+
+def settled(view: VolumeView, now: datetime = NOW) -> VolumeView:
+    """The volume once what is decided about it has been written."""
+    plan = decided(view, now)
+    rv = view.volume
+    labelled = replace(rv, metadata=replace(rv.metadata, labels={labels.REPLICATED_STORAGE_CLASS: "class"}))
+    return changed(view, rv=labelled).with_status(written(plan))
+
+
+def as_ready(each: ReplicaView) -> ReplicaView:
+    found = merge((), [ReplicaReady.READY()], now=NOW)
+    return changed(each, replica=replace(each.replica, status=replace(each.replica.status, conditions=found)))
+
+
+@pytest.mark.parametrize("replication", list(Replication))
+def test_a_formed_volume_comes_to_rest_for_ever(replication: Replication) -> None:
+    view = formed(replication)
+    view = settled(changed(view, replicas=tuple(as_ready(each) for each in view.replicas)))
+    for days in (0, 1, 1000):
+        plan = decided(view, NOW + timedelta(days=days))
+        assert plan.steps == ()
+        assert plan.requeue_after is None
+
+
+def unconnected(view: VolumeView) -> VolumeView:
+    return changed(
+        view,
+        replicas=tuple(
+            changed(each, replica=replace(each.replica, status=replace(each.replica.status, datamesh_revision=1)))
+            for each in view.replicas
+        ),
+    )
+
+
+def test_a_phase_that_is_young_is_not_described_and_is_looked_at_again() -> None:
+    young = unconnected(connecting(since=1))
+    plan = decided(young)
+    assert plan.status is None
+    assert plan.requeue_after == pytest.approx(SETTLING - 1)
+    old = unconnected(connecting(since=SETTLING + 1))
+    assert decided(old).status is not None
+    assert decided(settled(old)).steps == ()
+
+
+def with_data(each: ReplicaView) -> ReplicaView:
+    found = each.replica.status
+    drbd = replace(found.drbd, actual=replace(found.drbd.actual, initial_sync_completed=True))
+    return changed(each, member=None, replica=replace(each.replica, status=replace(found, drbd=drbd)))
+
+
+def test_replicas_with_data_under_a_volume_without_status_are_left_alone() -> None:
+    members = members_of(Replication.CONSISTENCY)
+    view = picture(volume(), [with_data(joined(each.node_id, members)) for each in members])
+    plan = decided(view)
+    assert plan.writes == ()
+    assert plan.transition is None
+    found = {each.type: each for each in written(plan).conditions}
+    assert found["StatusLost"].status == "True"
+    assert "[0 1]" in found["StatusLost"].message
+    assert plan.events[0].warning
+    assert decided(view.with_status(written(plan))).steps == ()
+
+
+def test_a_tie_breaker_holds_no_data() -> None:
+    members = members_of(Replication.AVAILABILITY)
+    view = picture(volume(), [with_data(joined(2, members))])
+    assert view.replicas[0].type is TB
+    assert decided(view).transition is not None
+
+
+def test_deleting_the_volume_is_a_persons_word_about_lost_data() -> None:
+    members = members_of(Replication.CONSISTENCY)
+    view = picture(volume(deletion_timestamp=ago(1)), [with_data(joined(each.node_id, members)) for each in members])
+    assert [type(step) for step in decided(view).steps[:2]] == [Delete, Delete]
+
+
+# What the replicas ask for.
+
+
+def asking(view: VolumeView, number: int, asked: PendingTransition | None) -> VolumeView:
+    def change(each: ReplicaView) -> ReplicaView:
+        found = replace(each.replica.status, datamesh_pending_transition=asked)
+        return changed(each, replica=replace(each.replica, status=found))
+
+    return changed(view, replicas=tuple(change(each) if each.id == number else each for each in view.replicas))
+
+
+def test_requests_are_merged_in_order_with_the_time_of_the_first_sight() -> None:
+    leave = PendingTransition(member=False)
+    view = asking(asking(formed(), 2, leave), 0, leave)
+    first = with_pending(view, view.volume.status, ago(50))
+    found = first.datamesh_pending_replica_transitions
+    assert [(each.name, each.first_observed_at) for each in found] == [(name(0), ago(50)), (name(2), ago(50))]
+    answered = replace(
+        first,
+        datamesh_pending_replica_transitions=tuple(replace(each, reason="Waits", message="why") for each in found),
+    )
+    again = with_pending(view, answered, NOW)
+    assert again is answered
+    other = with_pending(asking(asking(view, 0, PendingTransition(member=True)), 2, None), answered, NOW)
+    assert [
+        (each.name, each.first_observed_at, each.reason) for each in other.datamesh_pending_replica_transitions
+    ] == [(name(0), NOW, "")]
+
+
+def test_what_they_ask_for_while_forming_is_written_with_the_next_step() -> None:
+    plan = decided(preconfiguring())
+    assert plan.transition is not None
+    assert [each.name for each in written(plan).datamesh_pending_replica_transitions] == [name(0), name(1), name(2)]
