@@ -144,7 +144,7 @@ ATTACHED: list[tuple[VolumeView, Reason, str]] = [
     ("view", "reason", "words"), ATTACHED, ids=[f"{reason}-{words[:12]}" for _, reason, words in ATTACHED]
 )
 def test_each_state_of_things_gives_its_reason(view: VolumeView, reason: Reason, words: str) -> None:
-    """M32: WaitingForReplicatedVolume, as its project later spelled it."""
+    """M6: Local is what forbids; M18: no ninth member; M32: WaitingForReplicatedVolume, as it was later spelled."""
     found = attached(Subject(view, view.attachments[0]))
     assert (found.reason, found.status) == (reason.code, reason.status), found.message
     assert words in found.message

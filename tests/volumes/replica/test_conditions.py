@@ -399,7 +399,7 @@ def judged(view: VolumeView, number: int = 0) -> dict[str, Verdict]:
     ("view", "reason", "words"), TABLE, ids=[f"{reason.condition}-{reason}-{words[:12]}" for _, reason, words in TABLE]
 )
 def test_each_state_of_things_gives_its_reason(view: VolumeView, reason: Reason, words: str) -> None:
-    """M3, M23, M28: composed from live reports, at the corrected places."""
+    """M3, M19, M23, M28: composed from live reports, at the corrected places, with the reason that the seed forgot."""
     found = judged(view)[reason.condition]
     assert (found.reason, found.status) == (reason.code, reason.status), found.message
     assert words in found.message

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import pytest
+
 from quorate.api import conditions, core
 from quorate.api.conditions import rva, rvr
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import NodeName, ObjectMeta, VolumeName
+from quorate.api.scalars import ReplicaName
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeAttachment, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.rva import AttachmentPhase, ReplicatedVolumeAttachmentSpec
 from quorate.engine.simulation import Simulation, run
 from quorate.errors import NotFound
 from quorate.lab import faults
+from quorate.lab.layout import Layout
+from quorate.volumes import effective
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from tests.volumes.laboratory import VolumeLab, volume_lab
+from tests.volumes.replica.making import LAYOUTS
 
 #: Until agents have reported their disks and the pool lists its nodes.
 SETTLED = 30.0
@@ -111,3 +120,80 @@ def test_an_attachment_is_served_says_so_and_goes() -> None:
             assert not conditions.is_true(after.status.conditions, rvr.Primary)
 
     run(main, seed=1)
+
+
+def test_a_deleted_replica_is_replaced_first_and_leaves_nothing_behind() -> None:
+    """M31, and 000's gc conditions: the promised copies are there before the old one goes."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=4)) as lab:
+            await formed(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            (first, *_) = await lab.replicas()
+            assert first.spec.node_name is not None
+            await lab.store.delete(ReplicatedVolumeReplica, first.name)
+
+            async def replaced() -> bool:
+                names = [each.name for each in await lab.replicas()]
+                return len(names) == 3 and first.name not in names
+
+            await lab.until("the replica is replaced", replaced)
+            await lab.until_ready()
+            assert await left_on(lab, first.spec.node_name) == []
+            entries = [name for ledger in (await lab.store.list(DiskSchedule)).items for name in ledger.spec.replicas]
+            assert sorted(entries) == sorted(each.name for each in await lab.replicas())
+
+    run(main, seed=1)
+
+
+LOSSES = [
+    (replication, nodes)
+    for replication, members in LAYOUTS.items()
+    for count in range(1, len(members) + 1)
+    for nodes in combinations(range(len(members)), count)
+    if count < 3
+]
+
+
+@pytest.mark.parametrize(
+    ("replication", "numbers"), LOSSES, ids=[f"{level}-{'-'.join(map(str, lost))}" for level, lost in LOSSES]
+)
+def test_what_is_foretold_of_a_loss_is_what_the_kernels_model_does(
+    replication: Replication, numbers: tuple[int, ...]
+) -> None:
+    """Two implementations of the quorum rule that share no code: ours foretells, the lab's decides."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await formed(lab, replication)
+            await lab.sleep(10)
+            replicas = await lab.replicas()
+            nodes = [NodeName(replicas[number].spec.node_name or "") for number in numbers]
+            foretold = effective.after_losing(seen(await lab.volume(), replicas), nodes)
+            for node in nodes:
+                lab.cluster.inject(faults.NodeDown(node))
+            await lab.sleep(30)
+            left = [each for each in await lab.replicas() if each.spec.node_name not in nodes]
+            reports = {each.name: each.status.drbd.status for each in left}
+            quorate = {
+                name
+                for name, report in reports.items()
+                if report is not None and any(device.quorum for device in report.devices)
+            }
+            by_id = {replicas[number].name: foretold.verdicts[number].quorate for number in foretold.verdicts}
+            assert {name for name, good in by_id.items() if good} == quorate
+            with_disk = {each.name for each in left if each.spec.lvm_volume_group_name is not None}
+            assert foretold.survives is bool(quorate & with_disk)
+
+    run(main, seed=1)
+
+
+def seen(rv: ReplicatedVolume, replicas: tuple[ReplicatedVolumeReplica, ...]) -> VolumeView:
+    """The picture of a volume whose agents all live."""
+    members = {member.name: member for member in rv.status.datamesh.members}
+    views = []
+    for replica in replicas:
+        node = NodeView(NodeName(replica.spec.node_name or ""), core.Node(), fresh=True)
+        views.append(ReplicaView(replica, member=members.get(ReplicaName(replica.name)), node=node))
+    return VolumeView(
+        VolumeName(rv.name), rv, replicas=tuple(views), nodes={each.node.name: each.node for each in views if each.node}
+    )
