@@ -77,6 +77,11 @@ def formation_operation(volume: VolumeName) -> str:
     return f"{volume}-formation"
 
 
+def comparison_operation(volume: VolumeName, revision: int) -> str:
+    """The operation that compares a volume's copies, or overwrites a part of them (``rv.status.comparisons``)."""
+    return f"{volume}-comparison-{revision}"
+
+
 def kernel_resource(volume: VolumeName) -> str:
     """The DRBD resource, and its ``.res`` file, on every node."""
     return volume

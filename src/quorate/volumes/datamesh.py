@@ -41,6 +41,7 @@ def config_of(view: VolumeView, replica: ReplicaView) -> DrbdConfig | None:
         device_minor=shared.device_minor,
         disk=(disk_path(replica) or before.disk) if diskful else None,
         size=status.datamesh.size,
+        copy_growth=status.datamesh.copy_growth,
         shared_secret=shared.shared_secret,
         shared_secret_alg=shared.shared_secret_alg,
         quorum=shared.quorum,

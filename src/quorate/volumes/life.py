@@ -82,6 +82,13 @@ def attach_verdicts(view: VolumeView, now: datetime) -> tuple[Verdict, ...]:
     return answer
 
 
+def resize_verdicts(view: VolumeView) -> tuple[Verdict, ...]:
+    """Ask what a growth has to say."""
+    ask = _of("resize", "verdicts")
+    answer: tuple[Verdict, ...] = ask(view) if ask is not None else ()
+    return answer
+
+
 def effective_layout(view: VolumeView) -> EffectiveLayout | None:
     """Ask what could be survived; None: nobody knows."""
     ask = _of("effective", "layout")

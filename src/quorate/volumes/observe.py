@@ -29,6 +29,7 @@ from quorate.volumes.view import Disk, NodeView, ReplicaView, VolumeView
 REPLICAS_OF: Final = "replicas of a volume"
 ATTACHMENTS_OF: Final = "attachments of a volume"
 LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
+OPERATIONS_OF: Final = "operations on a volume"
 LEDGERS_OF: Final = "ledgers with an entry of a volume"
 LEDGER_OF_DISK: Final = "ledger of a disk"
 
@@ -52,6 +53,11 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
         LOGICAL_VOLUMES_OF,
         lambda volume: filter(None, (volume.metadata.labels.get(labels.REPLICATED_VOLUME),)),
     ),
+    Index(
+        DRBDResourceOperation,
+        OPERATIONS_OF,
+        lambda operation: (names.volume_of_replica(operation.spec.drbd_resource_name),),
+    ),
     Index(DiskSchedule, LEDGERS_OF, _entries),
     Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: (ledger.spec.name,)),
 )
@@ -71,6 +77,7 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
     rsc = reader.get(ReplicatedStorageClass, rv.spec.replicated_storage_class_name) if rv is not None else None
     nodes = _nodes(reader, config, _node_names(rv, replicas, attachments, pieces))
     pool = _pool(reader, rv, rsc)
+    operations = reader.find(DRBDResourceOperation, OPERATIONS_OF, volume)
     ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
     views = _replicas(reader, rv, replicas, nodes, pieces, ledgers)
     homeless = rv is not None and any(not each.scheduled and not each.replica.deleting for each in views)
@@ -81,7 +88,8 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
         rsp=pool,
         replicas=views,
         attachments=attachments,
-        operation=reader.get(DRBDResourceOperation, names.formation_operation(volume)),
+        operation=next((each for each in operations if each.name == names.formation_operation(volume)), None),
+        comparisons=tuple(each for each in operations if each.name != names.formation_operation(volume)),
         pieces=pieces,
         ledgers=ledgers,
         disks=_disks(reader, pool) if homeless and pool is not None else {},

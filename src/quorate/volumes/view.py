@@ -177,6 +177,8 @@ class VolumeView:
     attachments: tuple[ReplicatedVolumeAttachment, ...] = ()
     #: The one that gives a new volume its first data.
     operation: DRBDResourceOperation | None = None
+    #: Those that compare its copies, or overwrite a part of them.
+    comparisons: tuple[DRBDResourceOperation, ...] = ()
     #: Every logical volume of its replicas, also of replicas that are gone.
     pieces: tuple[LVMLogicalVolume, ...] = ()
     #: Every ledger with an entry of its replicas, also of replicas that are gone.

@@ -15,6 +15,7 @@ from quorate.agent.operations.case import (
     PURPOSE,
     Case,
     Ruling,
+    failed,
     failed_command,
     pending,
     running,
@@ -49,7 +50,8 @@ def go_on(case: Case, now: datetime) -> Ruling:
         if last is not None and not last.succeeded:
             return failed_command(case, now, last)
     if obstacle := _obstacle(case):
-        return waiting(case, f"waiting: {obstacle}")
+        # Not kept for later: whoever uses the volume meanwhile may write there.
+        return failed(case, now, f"not run: {obstacle}")
     steps = commands(case)
     return Ruling(case.operation.status, steps=steps) if steps else succeeded(case, now, "nothing lies in that range")
 

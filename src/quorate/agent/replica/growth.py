@@ -56,7 +56,7 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
     needed = lower_size(Bytes(int(config.size)), view.max_peers)
     if view.volume is None or view.volume.size < needed or may_be_overwritten(view):
         return FINE  # the disk has not grown yet
-    known_zero = _is_new_space_zero(view)
+    known_zero = _is_new_space_zero(view) and not config.copy_growth
     if not known_zero and config.peers and anyone_primary(status):
         return Verdict(errors={"last_resize_error": _MUST_BE_COPIED})
     about = str(int(config.size))
@@ -66,7 +66,7 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
 
 
 def _is_new_space_zero(view: View) -> bool:
-    """Of this member's disk. Whether the others' is too, who asks for the size must know: config has no word of it."""
+    """Of this member's disk. Of the others' ``config.copyGrowth`` tells."""
     if view.logical_volume is None:
         return False
     status = view.logical_volume.status

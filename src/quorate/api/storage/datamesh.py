@@ -55,6 +55,9 @@ class Datamesh(Struct):
 
     members: Annotated[tuple[Member, ...], Meta(max_length=MAX_MEMBERS), list_map("name")] = ()
     size: Annotated[Quantity, Meta(description="The usable size, in whole 4 KiB blocks.")] | None = None
+    copy_growth: Annotated[
+        bool, Meta(description="The last growth is not known to be zero everywhere: members copy it from one another.")
+    ] = False
     system_network_names: NetworkNames = ()
     forget: Annotated[NodeIds, Meta(description="Ids of members that left and that the diskful ones must forget.")] = ()
 

@@ -144,6 +144,9 @@ class DrbdConfig(Struct):
     device_minor: DeviceMinor | None = None
     disk: Annotated[DevicePath, Meta(description="/dev/<group>/<volume>; absent: diskless.")] | None = None
     size: Annotated[Quantity, Meta(description="The usable size the device should have.")] | None = None
+    copy_growth: Annotated[
+        bool, Meta(description="Somebody's new space may hold old bytes: growing must copy it, never assume it clean.")
+    ] = False
     shared_secret: SharedSecret | None = None
     shared_secret_alg: SharedSecretAlgorithm | None = None
     quorum: Annotated[QuorumCount, Meta(description="For people: the files say majority, or 32 (M21).")] | None = None

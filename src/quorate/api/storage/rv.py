@@ -12,7 +12,7 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
-from quorate.api.scalars import MAX_MEMBERS, VOLUME_NAME_MAX_LENGTH, Count, DeviceMinor, Message, NodeRef, ObjectRef
+from quorate.api.scalars import MAX_MEMBERS, VOLUME_NAME_MAX_LENGTH, Count, DeviceMinor, Message, NodeRef, ObjectRef, ReplicaRef
 from quorate.api.storage.configuration import Configuration
 from quorate.api.storage.datamesh import Datamesh, EffectiveLayout, PendingReplicaTransition, Transition
 from quorate.api.storage.drbd import QuorumCount, SharedSecret, SharedSecretAlgorithm
@@ -60,6 +60,27 @@ class AttachRequest(Struct):
     source: AttachSource
 
 
+class ComparisonReason(StrEnum):
+    """Why copies may differ although DRBD says that they do not."""
+
+    RESIZE = "Resize"
+    TWO_PRIMARIES = "TwoPrimaries"
+
+
+class Comparison(Struct):
+    """A part of the volume in which copies may differ, until they have been compared and made equal."""
+
+    revision: Annotated[int, Meta(ge=1, description="The revision of the datamesh that it came with; names it.")]
+    reason: ComparisonReason
+    since: datetime
+    reference: Annotated[ReplicaRef, Meta(description="Whose copy counts.")]
+    start: Annotated[Count, Meta(description="The first byte.")] = 0
+    end: Annotated[Count, Meta(description="The byte after the last; absent: to the end.")] | None = None
+    overwrite: Annotated[
+        bool, Meta(description="Nobody has used that part yet: it is overwritten with zeros instead of compared.")
+    ] = False
+
+
 class VolumeDrbdConfig(Struct):
     """What all members share: the one home of these values."""
 
@@ -102,6 +123,11 @@ class ReplicatedVolumeStatus(Struct):
     datamesh_transitions: Annotated[tuple[Transition, ...], Meta(max_length=16)] = ()
     datamesh_pending_replica_transitions: Annotated[
         tuple[PendingReplicaTransition, ...], Meta(max_length=MAX_MEMBERS), list_map("name")
+    ] = ()
+    comparisons: Annotated[
+        tuple[Comparison, ...],
+        Meta(max_length=16, description="Open ones, oldest first; no second primary and no growing meanwhile."),
+        list_map("revision"),
     ] = ()
     membership_layout: Annotated[str, Meta(max_length=32, description="Such as 2D+1TB.")] = ""
     effective_layout: EffectiveLayout = EffectiveLayout()

@@ -13,8 +13,10 @@ from quorate.api import labels
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
+from quorate.disks.expansion import Expansion
 from quorate.engine import Create, Delete, Patch, Write
-from quorate.volumes import life, places
+from quorate.volumes import life, places, resize
+from quorate.volumes.attach import comparison
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
 from quorate.volumes.view import VolumeView
@@ -31,11 +33,22 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     if queue != status.attach_requests:
         status = replace(status, attach_requests=queue)
         view = view.with_status(status)
+    compared = comparison.finished(view)
+    if compared is not None:
+        return Outcome(compared, advances=True)
     asked = life.advance(view, now)
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
-    writes = (*_ended_formation(view), *_replicas(view, asked), *_places(view, found, asked), *leftovers.clear(view))
-    wait = _no_free_id(view, asked) or next(iter(asked.waits), None)
+    room = resize.reserve(view)
+    writes = (
+        *_ended_formation(view),
+        *_replicas(view, asked),
+        *_places(view, found, asked),
+        *leftovers.clear(view),
+        *room.writes,
+        *comparison.writes(view),
+    )
+    wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_room(room)
     return Outcome(
         asked.waiting or status,
         writes=_one_per_object(writes),
@@ -43,6 +56,11 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         again=asked.again,
         spent_annotations=asked.spent_annotations,
     )
+
+
+def _no_room(room: Expansion) -> Wait | None:
+    """Why the volume does not grow."""
+    return Wait("NoSpace", room.message) if room.message else None
 
 
 def _ended_formation(view: VolumeView) -> Iterator[Write]:

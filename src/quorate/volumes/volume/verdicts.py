@@ -70,7 +70,7 @@ def verdicts(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
         DualPrimaryLinkLost.COPIES_AGREE(),
         StatusLost.STATUS_PRESENT(),
     )
-    said = {verdict.type: verdict for verdict in (*own, *life.attach_verdicts(view, now))}
+    said = {verdict.type: verdict for verdict in (*own, *life.resize_verdicts(view), *life.attach_verdicts(view, now))}
     return tuple(said.values())
 
 

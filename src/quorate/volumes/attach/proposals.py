@@ -1,0 +1,53 @@
+"""Which attachments and detachments could begin: whoever leaves first, then whoever comes, in the queue's order.
+
+| seen                                                                       | proposed                            |
+|----------------------------------------------------------------------------|-------------------------------------|
+| an attached member whose node nobody asks for                              | Detach                              |
+| two attached, and the younger has lost a link                              | Detach of the younger               |
+| a node whose turn it is, beside another that is attached; two not allowed  | EnableMultiattach                   |
+| a node whose turn it is, with a member that is not attached                | Attach                              |
+| two are allowed, and nobody needs it                                       | DisableMultiattach                  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import Member, TransitionType
+from quorate.volumes.attach.guards import not_serving
+from quorate.volumes.attach.turns import member_on, queued, served, using
+from quorate.volumes.attach.two_primaries import link_lost
+from quorate.volumes.view import VolumeView
+
+
+def proposals(view: VolumeView) -> Iterator[tuple[TransitionType, ReplicaName | None]]:
+    """All of them, each with the replica that it is about; a deleting volume only lets go."""
+    asked = queued(view)
+    lost = link_lost(view)
+    for member in view.members:
+        unasked = member.attached and member.node_name not in asked
+        if unasked or (lost is not None and member is lost[1]):
+            yield TransitionType.DETACH, member.name
+    if view.volume.deleting:
+        return
+    coming = _coming(view)
+    allowed = view.volume.status.drbd.config.allow_two_primaries
+    if coming and not allowed and _needs_two(view, coming[0]):
+        yield TransitionType.ENABLE_MULTIATTACH, None
+    for member in coming:
+        yield TransitionType.ATTACH, member.name
+    if allowed and len(using(view)) < 2 and (len(served(view)) < 2 or view.volume.status.comparisons):
+        yield TransitionType.DISABLE_MULTIATTACH, None
+
+
+def _coming(view: VolumeView) -> list[Member]:
+    found = (member_on(view, node) for node in served(view))
+    return [member for member in found if member is not None and not member.attached]
+
+
+def _needs_two(view: VolumeView, member: Member) -> bool:
+    """Whether nothing else than leave for two stands between a member and the volume."""
+    others = [each for each in using(view) if each is not member]
+    staying = [each for each in others if each.attached and each.node_name in served(view)]
+    return bool(staying) and staying == others and not_serving(view, member) is None

@@ -1,0 +1,66 @@
+"""Room for a larger volume, on all of its disks or on none (M13)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.api.meta import Bytes
+from quorate.disks import entries, requests
+from quorate.disks.entries import requested
+from quorate.disks.expansion import Expansion, Growth, expand, roll_back
+from quorate.disks.requests import State
+from quorate.drbd.metadata import lower_size
+from quorate.volumes.replica.disk import ledger_of
+from quorate.volumes.view import ReplicaView, VolumeView
+
+#: What DRBD counts in: a usable size is a whole number of these.
+BLOCK: Final = 4096
+NOTHING: Final = Expansion(State.NOT_ASKED)
+
+
+def asked_size(view: VolumeView) -> int | None:
+    """The larger usable size that is asked for; None: the volume is as large as it should be, or cannot grow now."""
+    rv = view.rv
+    if rv is None or rv.deleting or view.forming or view.datamesh.size is None:
+        return None
+    asked = -(-int(rv.spec.size) // BLOCK) * BLOCK
+    return asked if asked > int(view.datamesh.size) else None
+
+
+def reserve(view: VolumeView) -> Expansion:
+    """The next step toward room everywhere, and what the disks say. A volume that is going gives back what it asked."""
+    asked = asked_size(view)
+    if asked is None:
+        deleting = view.rv is not None and view.rv.deleting
+        return Expansion(State.NOT_ASKED, roll_back(parts(view, 0))) if deleting else NOTHING
+    return expand(parts(view, asked)) if _has_disks(view) else NOTHING
+
+
+def parts(view: VolumeView, usable: int) -> tuple[Growth, ...]:
+    """Every disk's part of a growth: of members, and of those that are to become one."""
+    found = []
+    for replica in view.replicas:
+        ledger = ledger_of(replica)
+        if not replica.diskful or replica.replica.deleting or ledger is None:
+            continue
+        entry = entries.replica(replica.name)
+        volume = replica.logical_volume
+        now = int(volume.spec.size) if volume is not None else requested(ledger, entry)
+        if now is not None:
+            found.append(Growth(ledger, entry, now, max(now, backing_size(view, replica, usable) if usable else now)))
+    return tuple(found)
+
+
+def backing_size(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:
+    """What a replica's logical volume must have for so much usable space: DRBD's metadata too, in whole extents."""
+    lower = lower_size(Bytes(usable), view.config.drbd.max_peers)
+    extent = replica.group.status.extent_size if replica.group is not None else None
+    return requests.rounded_up(lower, int(extent) if extent is not None else 0)
+
+
+def _has_disks(view: VolumeView) -> bool:
+    """Whether every member with a copy has a ledger that knows it: all, or nothing is asked."""
+    return bool(view.diskful_members) and all(
+        (replica := view.replica(member.name)) is not None and ledger_of(replica) is not None
+        for member in view.diskful_members
+    )

@@ -1,0 +1,22 @@
+"""What is said of a growth that the disks have no room for."""
+
+from __future__ import annotations
+
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.rv import DiskAllocation
+from quorate.disks.requests import State
+from quorate.volumes.resize.space import asked_size, reserve
+from quorate.volumes.view import VolumeView
+
+
+def verdicts(view: VolumeView) -> tuple[Verdict, ...]:
+    """DiskAllocation, while a growth is not granted; else nothing, and others say it."""
+    asked = asked_size(view)
+    if asked is None:
+        return ()
+    room = reserve(view)
+    if room.state is State.REJECTED:
+        return (DiskAllocation.REJECTED(f"no room to grow to {asked} bytes: {room.message}"),)
+    if room.state is State.PENDING:
+        return (DiskAllocation.PENDING(f"room to grow to {asked} bytes is asked for"),)
+    return ()
