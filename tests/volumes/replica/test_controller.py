@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from quorate.api.conditions import rvr
 from quorate.api.conditions.catalogue import declared_in
+from quorate.api.meta import Bytes
 from quorate.api.storage.datamesh import Formation, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.drbd import (
     AlgorithmError,
@@ -45,6 +46,7 @@ from tests.volumes.replica.making import (
     after,
     decided,
     deleting,
+    ledger,
     logical_volume,
     node,
     picture,
@@ -262,3 +264,15 @@ def test_while_a_phase_of_formation_is_young_only_what_somebody_acts_on_is_writt
     # A request to join, and a config of a new revision, are acted on.
     assert len(told(decided(forming(joining, timedelta(seconds=1)))).reported) == 3
     assert len(told(decided(forming(picture(), timedelta(seconds=1)))).reported) == 3
+
+
+def test_two_replicas_that_have_an_entry_in_one_ledger_give_it_back_one_after_the_other() -> None:
+    """A plan writes an object once."""
+    view = picture()
+    both = ledger(0, NEEDED, NEEDED)
+    both = replace(both, spec=replace(both.spec, replicas={"pvc-1-0": Bytes(NEEDED), "pvc-1-1": Bytes(NEEDED)}))
+    for number in (0, 1):
+        view = spoilt(view, number, deleting)
+        view = spoilt(view, number, lambda each: changed(each, volumes=(), ledgers=(both,)))
+    plan = told(decided(with_rv(view, deleting=True)))
+    assert plan.patched.count("u0") == 1

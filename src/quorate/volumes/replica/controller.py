@@ -52,8 +52,7 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
     again: float | None = None
     for replica in snapshot.view.replicas:
         held = list(holding.writes(snapshot, replica))
-        kept_first = any(isinstance(write, AddFinalizer) for write in held)
-        writes += [write for write in disk.writes(snapshot, replica) if not (kept_first and isinstance(write, Create))]
+        writes += [write for write in disk.writes(snapshot, replica) if _may_follow(write, held, writes)]
         writes += held
         before = replica.replica.status
         status, found = status_of(snapshot, replica, now)
@@ -69,6 +68,13 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
     if not writes and again is None:
         return NOTHING
     return Plan(writes=tuple(writes), events=tuple(events), requeue_after=again)
+
+
+def _may_follow(write: Write, held: list[Write], before: list[Write]) -> bool:
+    """Whether a write fits into the plan: no child before its parent's finalizer, and one write for each ledger."""
+    if isinstance(write, Create):
+        return not any(isinstance(each, AddFinalizer) for each in held)
+    return not any(type(each) is type(write) and each.target is write.target for each in before)
 
 
 def status_of(
@@ -87,7 +93,7 @@ def status_of(
         phase=told.phase,
         message=told.message,
         datamesh_pending_transition=membership.pending_transition(view, replica),
-        lvm_logical_volume_name=disk.name_to_report(view, replica),
+        lvm_logical_volume_name=disk.name_to_report(replica),
         addresses=derived.addresses(view, config.address),
         backing_volume=derived.backing_volume(replica),
         size=derived.size(replica),

@@ -47,7 +47,7 @@ _USABLE = (LogicalVolumePhase.CREATED, LogicalVolumePhase.RESIZING)
 def writes(snapshot: Snapshot, replica: ReplicaView) -> Iterator[Write]:
     """The next steps for one replica's logical volumes and their space; each is seen before what follows from it."""
     view = snapshot.view
-    intended = intended_volume(view, replica)
+    intended = intended_volume(replica)
     for volume in replica.volumes:
         if volume is intended:
             yield from _kept_up(view, replica, volume)
@@ -60,7 +60,7 @@ def writes(snapshot: Snapshot, replica: ReplicaView) -> Iterator[Write]:
     yield from returns(view, replica)
 
 
-def intended_volume(view: VolumeView, replica: ReplicaView) -> LVMLogicalVolume | None:
+def intended_volume(replica: ReplicaView) -> LVMLogicalVolume | None:
     """The logical volume that the replica is to have, if it is there and not on its way out."""
     volume = replica.logical_volume
     return volume if volume is not None and not volume.deleting and _is_to_have_one(replica) else None
@@ -71,9 +71,9 @@ def is_usable(volume: LVMLogicalVolume) -> bool:
     return volume.status.phase in _USABLE and volume.status.actual_size is not None
 
 
-def name_to_report(view: VolumeView, replica: ReplicaView) -> str:
+def name_to_report(replica: ReplicaView) -> str:
     """``status.lvmLogicalVolumeName``: set once it can be used, cleared when it is gone."""
-    intended = intended_volume(view, replica)
+    intended = intended_volume(replica)
     if intended is not None and is_usable(intended):
         return intended.name
     known = replica.replica.status.lvm_logical_volume_name

@@ -28,7 +28,7 @@ def pending_transition(view: VolumeView, replica: ReplicaView) -> PendingTransit
     obj, member = replica.replica, replica.member
     if leaving.is_leaving(obj):
         return PendingTransition(member=False) if member is not None else None
-    if obj.deleting or not _is_prepared(view, replica):
+    if obj.deleting or not _is_prepared(replica):
         return None
     intended = PendingTransition(
         member=True,
@@ -52,12 +52,12 @@ def config(view: VolumeView, replica: ReplicaView) -> DrbdConfig:
     return replace(known, down=True) if _has_left(view, replica) and not known.down else known
 
 
-def _is_prepared(view: VolumeView, replica: ReplicaView) -> bool:
+def _is_prepared(replica: ReplicaView) -> bool:
     if not replica.scheduled or replica.address is None:
         return False
     if not replica.diskful:
         return True
-    volume = disk.intended_volume(view, replica)
+    volume = disk.intended_volume(replica)
     return volume is not None and disk.is_usable(volume)
 
 
