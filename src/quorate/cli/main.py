@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import click
 
-from quorate.cli import agent, completion, config, controller, crds, failures, fault, kubeconfig, lab, up, version
+from quorate.cli import (
+    agent,
+    completion,
+    config,
+    controller,
+    crds,
+    explain,
+    failures,
+    fault,
+    kubeconfig,
+    lab,
+    up,
+    version,
+)
 
 
 @click.group(epilog=failures.EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -16,6 +29,7 @@ for command in (
     up.up,
     controller.controller,
     agent.agent,
+    explain.explain,
     fault.fault,
     lab.lab,
     crds.crds,

@@ -92,7 +92,7 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
         comparisons=tuple(each for each in operations if each.name != names.formation_operation(volume)),
         pieces=pieces,
         ledgers=ledgers,
-        disks=_disks(reader, pool) if homeless and pool is not None else {},
+        disks=disks_of(reader, pool) if homeless and pool is not None else {},
         nodes=nodes,
         config=config,
     )
@@ -131,7 +131,7 @@ def _node_names(
     return asked
 
 
-def _disks(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[str, Disk]:
+def disks_of(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[str, Disk]:
     """The ledgers of a pool's disks, with what sizes are rounded to there."""
     found: dict[str, Disk] = {}
     for node in pool.status.eligible_nodes:

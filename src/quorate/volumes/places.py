@@ -55,6 +55,8 @@ class Places:
     rejected: Mapping[ReplicaName, DiskSchedule]
     #: Where the others go, and why some have no place.
     placement: Placement = _NOWHERE
+    #: What placement was asked, for those who explain its answer; None: it was not.
+    request: Request | None = None
 
     @property
     def refusals(self) -> Mapping[ReplicaName, Refusal]:
@@ -94,7 +96,7 @@ def find_places(view: VolumeView) -> Places:
                 rejected[replica.name] = ledger
     asked = {**pending, **granted}
     request = _request(view, configuration, asked, rejected)
-    return Places(granted, pending, rejected, choose(request))
+    return Places(granted, pending, rejected, choose(request), request)
 
 
 def needed(view: VolumeView) -> Bytes:

@@ -128,10 +128,11 @@ def quorum_configured(view: VolumeView) -> Verdict:
 
 
 def all_replicas_ready(view: VolumeView) -> Verdict:
-    """Every replica says so itself."""
-    if not view.replicas:
+    """Every replica says so itself. One that has left the volume has no say, however long its node keeps its disk."""
+    replicas = [each for each in view.replicas if each.member is not None or not each.replica.deleting]
+    if not replicas:
         return AllReplicasReady.NO_REPLICAS()
-    waits = [each.name for each in view.replicas if not conditions.is_true(each.replica.status.conditions, rvr.Ready)]
+    waits = [each.name for each in replicas if not conditions.is_true(each.replica.status.conditions, rvr.Ready)]
     if waits:
         return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {ids(waits)}")
     return AllReplicasReady.ALL_REPLICAS_READY()

@@ -1,0 +1,215 @@
+"""The whole answer about one volume, as data: where each replica is and why, what waits and for whom, what if."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from random import Random
+
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage.datamesh import StepStatus, Transition
+from quorate.api.storage.drbd import ReplicaType
+from quorate.api.struct import Struct
+from quorate.explain.listing import Listing
+from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
+from quorate.explain.whereabouts import Candidate, candidates
+from quorate.placement import layout_of, text
+from quorate.volumes import effective, life
+from quorate.volumes.observe import disks_of, observe
+from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.volume import deletion
+from quorate.volumes.volume.formation import form
+from quorate.volumes.waits import Wait
+
+
+class Waiting(Struct):
+    """Something that does not go on."""
+
+    #: What waits: the volume, a transition, a replica's wish, an attachment.
+    what: str
+    reason: str
+    message: str
+    #: The objects that stand in the way, as ``Kind name``.
+    blockers: tuple[str, ...] = ()
+
+
+class ReplicaStory(Struct):
+    """One replica."""
+
+    name: str
+    type: str
+    node: str
+    zone: str
+    disk: str
+    phase: str
+    #: What is known of it now, in words; and by whom.
+    state: str
+    said_by: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
+    candidates: tuple[Candidate, ...]
+
+
+class Loss(Struct):
+    """What would happen if a node went down now."""
+
+    node: str
+    replica: str
+    survives: bool
+    #: Up-to-date copies within reach afterwards.
+    copies: int
+    message: str
+
+
+class VolumeStory(Struct):
+    """Everything."""
+
+    name: str
+    phase: str
+    message: str
+    size: str
+    storage_class: str
+    #: What its class promises, and what it is now.
+    promise: str
+    resilience: str
+    published_on: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
+    waits: tuple[Waiting, ...]
+    replicas: tuple[ReplicaStory, ...]
+    losses: tuple[Loss, ...]
+
+
+def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
+    """The story of a volume; None: there is none, nor anything of it."""
+    view = observe(listing, name)
+    if view is None:
+        return None
+    rv = view.rv
+    disks = disks_of(listing, view.rsp) if view.rsp is not None else {}
+    status = rv.status if rv is not None else None
+    return VolumeStory(
+        name=name,
+        phase=(status.phase or "") if status is not None else "gone, with children left",
+        message=status.message if status is not None else "",
+        size=str(rv.spec.size) if rv is not None else "",
+        storage_class=rv.spec.replicated_storage_class_name if rv is not None else "",
+        promise=_promise(view),
+        resilience=effective.layout(view).message,
+        published_on=tuple(status.published_on) if status is not None else (),
+        troubles=troubles(status.conditions, OF_VOLUMES) if status is not None else (),
+        waits=tuple(_waits(view, now)),
+        replicas=tuple(_replica(view, replica, disks) for replica in view.replicas),
+        losses=tuple(_losses(view)),
+    )
+
+
+def tell_replica(listing: Listing, name: str) -> ReplicaStory | None:
+    """The story of one replica."""
+    volume = name.rpartition("-")[0]
+    view = observe(listing, volume)
+    replica = view.replica(ReplicaName(name)) if view is not None else None
+    if view is None or replica is None:
+        return None
+    return _replica(view, replica, disks_of(listing, view.rsp) if view.rsp is not None else {})
+
+
+def _promise(view: VolumeView) -> str:
+    configuration = view.rv.status.configuration if view.rv is not None else None
+    if configuration is None:
+        return "nothing yet: it has no configuration"
+    losses = configuration.failures_to_tolerate
+    copies = configuration.guaranteed_minimum_data_redundancy + 1
+    layout = layout_of(configuration)
+    return (
+        f"{configuration.replication} ({text(layout.diskful, layout.tie_breakers)}): goes on when any {losses} of its"
+        f" members are lost, every write is on at least {copies} of them"
+    )
+
+
+def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
+    if view.rv is None:
+        return
+    for wait in _own_waits(view, now):
+        yield Waiting(
+            what="the volume",
+            reason=wait.reason,
+            message=wait.message,
+            blockers=tuple(str(blocker) for blocker in wait.blockers),
+        )
+    status = view.rv.status
+    for transition in status.datamesh_transitions:
+        words = transition.message or _step(transition)
+        yield Waiting(what=_named(transition), reason=transition.reason, message=words)
+    for pending in status.datamesh_pending_replica_transitions:
+        yield Waiting(what=f"the wish of {pending.name}", reason=pending.reason, message=pending.message)
+    for attachment in view.attachments:
+        for trouble in troubles(attachment.status.conditions, OF_ATTACHMENTS):
+            what = f"{attachment.name} on {attachment.spec.node_name}: {trouble.condition}"
+            yield Waiting(what=what, reason=trouble.reason, message=trouble.message)
+
+
+def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
+    """What the volume's own reconciler waits for, asked of the functions that it asks."""
+    rv = view.volume
+    wait: Wait | None = None
+    if rv.deleting:
+        wait = deletion.in_use(view) or deletion.take_apart(view).wait
+    elif rv.status.configuration is None:
+        return ()
+    elif view.forming:
+        # It makes a secret for what it would write; nothing is written here.
+        wait = form(view, now, Random(0)).wait
+    else:
+        return life.advance(view, now).waits
+    return (wait,) if wait is not None else ()
+
+
+def _named(transition: Transition) -> str:
+    subject = f" of {transition.replica_name}" if transition.replica_name is not None else ""
+    phase = f", {transition.formation.phase}" if transition.formation is not None else ""
+    return f"{transition.type}{subject}{phase}"
+
+
+def _step(transition: Transition) -> str:
+    return next((each.message or each.name for each in transition.steps if each.status is StepStatus.ACTIVE), "")
+
+
+def _replica(view: VolumeView, replica: ReplicaView, disks: Mapping[str, Disk]) -> ReplicaStory:
+    listed = view.eligible(replica.node_name)
+    member = replica.member
+    spec = replica.replica.spec
+    state = view.state_of(replica.name)
+    return ReplicaStory(
+        name=replica.name,
+        type=spec.type,
+        node=spec.node_name or "",
+        zone=listed.zone_name if listed is not None else (member.zone if member is not None else ""),
+        disk="/".join(filter(None, (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name))),
+        phase=replica.replica.status.phase or "",
+        state=_state(view, replica),
+        said_by=tuple(state.said_by),
+        troubles=troubles(replica.replica.status.conditions, OF_REPLICAS),
+        candidates=candidates(view, replica.name, disks),
+    )
+
+
+def _state(view: VolumeView, replica: ReplicaView) -> str:
+    state, member = view.state_of(replica.name), replica.member
+    words = [] if member is not None else ["no member of the volume"]
+    if member is not None:
+        words += [word for word, holds in (("hidden", member.hidden), ("excused", member.excused)) if holds]
+    if not state.up:
+        return ", ".join([*words, "down"])
+    words += [str(state.role), str(state.disk)]
+    if state.quorum is not None:
+        words.append("has quorum" if state.quorum else "has no quorum")
+    return ", ".join(words)
+
+
+def _losses(view: VolumeView) -> Iterator[Loss]:
+    for member in view.members:
+        after = effective.after_losing(view, (member.node_name,))
+        diskless = member.type is not ReplicaType.DISKFUL
+        words = after.message if after.survives or not diskless else f"{after.message} (it has no disk)"
+        yield Loss(
+            node=member.node_name, replica=member.name, survives=after.survives, copies=after.copies, message=words
+        )
