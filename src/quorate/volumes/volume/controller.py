@@ -26,6 +26,7 @@ from quorate.engine import (
 )
 from quorate.volumes import places
 from quorate.volumes.observe import INDEXES, observe
+from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import deletion
 from quorate.volumes.volume.configuration import configured
@@ -80,24 +81,30 @@ def _status_lost(view: VolumeView, lost: tuple[ReplicaName, ...], now: datetime)
 def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     """Children first and status last; or the step alone."""
     rv = view.volume
+    writes = (*_metadata(rv, outcome.spent_annotations), *outcome.writes)
+    if _releases(rv, outcome.writes):
+        return Plan(writes=outcome.writes)
+    patience = young(forming_since(rv.status), now)
+    if patience is not None and not outcome.advances and not rv.deleting:
+        return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
     decided = view.with_status(outcome.status)
     wait = outcome.wait or (deletion.in_use(decided) if rv.deleting else None)
     status = composed(decided, places.find_places(decided), wait, now)
     intended = replace(rv, status=status)
-    events: tuple[PlanEvent, ...] = ()
-    if outcome.event is not None:
-        reason, message = outcome.event
-        events = (PlanEvent(rv, reason, message, warning=outcome.wait is not None),)
     if outcome.advances:
         written = PatchStatus(rv, intended, if_unchanged=True)
-        return Plan(transition=written, events=events, requeue_after=_soonest(outcome.again))
-    writes = (*_metadata(rv, outcome.spent_annotations), *outcome.writes)
-    if _releases(rv, outcome.writes):
-        return Plan(writes=outcome.writes)
+        return Plan(transition=written, events=_events(rv, outcome), requeue_after=_soonest(outcome.again))
     patience = held_back(rv.status, status, now)
     if patience is not None:
         return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
     return Plan(writes=writes, status=PatchStatus(rv, intended), requeue_after=_soonest(outcome.again))
+
+
+def _events(rv: ReplicatedVolume, outcome: Outcome) -> tuple[PlanEvent, ...]:
+    if outcome.event is None:
+        return ()
+    reason, message = outcome.event
+    return (PlanEvent(rv, reason, message, warning=outcome.wait is not None),)
 
 
 def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:

@@ -13,7 +13,7 @@ from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
 from quorate.api.struct import replace
 from quorate.volumes import life
 from quorate.volumes.places import Places
-from quorate.volumes.settling import forming_since, young
+from quorate.volumes.settling import young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.layout import actual_size, membership_layout, published_on, voters
 from quorate.volumes.volume.verdicts import verdicts
@@ -69,13 +69,10 @@ def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None
 
 
 def held_back(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus, now: datetime) -> float | None:
-    """Seconds for which a change that begins no step is not worth a write yet; None: it is."""
-    if before == after:
+    """Seconds for which a change is not worth a write yet, because it is only words about something young."""
+    if before == after or _without_words(before) != _without_words(after):
         return None
-    began = forming_since(before)
-    if began is None and _without_words(before) == _without_words(after):
-        began = max(_told_since(before, after), default=None)
-    return young(began, now)
+    return young(max(_told_since(before, after), default=None), now)
 
 
 def _told_since(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus) -> Iterator[datetime]:
