@@ -1,4 +1,4 @@
-"""What people do with a volume in the laboratory: attach, write, move, detach; and what must never be seen meanwhile."""
+"""What people do with a volume in the laboratory: attach, write, move, detach; and what the kernels really show."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
 from quorate.lab.kernel import Io
 from quorate.lab.kernel.io import IoState
+from quorate.lab.layout import Layout
 from tests.volumes.laboratory import VolumeLab
 
 #: Until agents have reported their disks and the pool lists its nodes.
 SETTLED = 30.0
+FIVE = Layout(nodes=5)
 ALL = (
     Replication.NONE,
     Replication.CONSISTENCY,
@@ -156,5 +158,5 @@ class Story:
             for name, node in self.lab.cluster.nodes.items()
             for group in node.host.lvm.groups.values()
             for label, volume in group.volumes.items()
-            if label.startswith("v-")
+            if label.startswith("replica-v-")
         }

@@ -19,6 +19,7 @@ from quorate.api.scalars import MAX_MEMBERS, ReplicaName
 from quorate.api.storage.datamesh import Member, Transition
 from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.api.storage.drbdrop import OperationType
+from quorate.drbd.outcomes import Outcome
 from quorate.placement.layout import layout_of
 from quorate.volumes.attach.turns import member_on, queued, served, turns, using
 from quorate.volumes.attach.two_primaries import not_now
@@ -90,14 +91,11 @@ def still_primary(view: VolumeView, transition: Transition) -> Wait | None:
     member = _subject(view, transition)
     if member is None or member.node_name in queued(view) or view.state_of(member.name).role != Role.PRIMARY:
         return None
-    replica = view.replica(member.name)
-    report = replica.report if replica is not None else None
-    blockers = (Blocker("ReplicatedVolumeReplica", member.name),)
-    if report is not None and report.devices and report.devices[0].open:
-        said = _last_refusal(view, member.name)
+    said, blockers = _last_refusal(view, member.name), (Blocker("ReplicatedVolumeReplica", member.name),)
+    if _is_held_open(view, member.name):
         message = f"the device on {member.node_name} is held open{said}"
         return Wait(PublishSucceeded.DEVICE_IN_USE.code, message, blockers)
-    return Wait("Detaching", f"{member.name} is still Primary{_last_refusal(view, member.name)}", blockers)
+    return Wait("Detaching", f"{member.name} is still Primary{said}", blockers)
 
 
 def may_allow_two(view: VolumeView, transition: Transition) -> Wait | None:
@@ -161,6 +159,16 @@ def _no_member(view: VolumeView, node: NodeName) -> Wait:
         return Wait(PublishSucceeded.NO_FREE_NODE_ID.code, f"{view.name} has {len(view.replicas)} replicas already")
     message = f"{node} has no replica yet" if replica is None else f"{replica.name} is not a member yet"
     return Wait(PublishSucceeded.WAITING_FOR_REPLICA.code, message)
+
+
+def _is_held_open(view: VolumeView, name: ReplicaName) -> bool:
+    """By the report, or by what the kernel said when it was asked to let go: opening a device is no event."""
+    replica = view.replica(name)
+    if replica is None:
+        return False
+    error, report = replica.replica.status.drbd.errors.last_promotion_error, replica.report
+    refused = error is not None and error.reason == Outcome.HELD_OPEN
+    return refused or (report is not None and bool(report.devices) and report.devices[0].open)
 
 
 def _last_refusal(view: VolumeView, name: ReplicaName) -> str:

@@ -42,12 +42,13 @@ def proposals(view: VolumeView) -> Iterator[tuple[TransitionType, ReplicaName | 
 
 
 def _coming(view: VolumeView) -> list[Member]:
+    """Members that could serve now: one that has to join, or to change, first is left to whoever proposes that."""
     found = (member_on(view, node) for node in served(view))
-    return [member for member in found if member is not None and not member.attached]
+    return [each for each in found if each is not None and not each.attached and not_serving(view, each) is None]
 
 
 def _needs_two(view: VolumeView, member: Member) -> bool:
     """Whether nothing else than leave for two stands between a member and the volume."""
     others = [each for each in using(view) if each is not member]
     staying = [each for each in others if each.attached and each.node_name in served(view)]
-    return bool(staying) and staying == others and not_serving(view, member) is None
+    return bool(staying) and staying == others

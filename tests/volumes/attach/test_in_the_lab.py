@@ -1,0 +1,170 @@
+"""Volumes are attached, moved and detached on simulated nodes: real controllers, real agents, the kernel's model."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.api import conditions
+from quorate.api.conditions.rv import PublishSucceeded
+from quorate.api.conditions.rva import Attached
+from quorate.api.storage import ReplicatedVolumeAttachment
+from quorate.api.storage.configuration import Replication
+from quorate.api.storage.drbd import ReplicaType
+from quorate.engine.simulation import Simulation, run
+from tests.volumes.attach.stories import ALL, FIVE, NAMES, Story
+from tests.volumes.laboratory import volume_lab
+
+D, A, TB = ReplicaType.DISKFUL, ReplicaType.ACCESS, ReplicaType.TIE_BREAKER
+LEVELS = [pytest.param(each, id=NAMES[each]) for each in ALL]
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["thick", "thin"])
+@pytest.mark.parametrize("replication", LEVELS)
+def test_a_volume_is_attached_where_a_copy_is_written_to_and_detached(replication: Replication, thin: bool) -> None:
+    """M1, M23."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication, thin=thin)
+            first = (await story.nodes(D))[0]
+            await story.attach(first)
+            await story.until_primary(first)
+            assert await story.write(first, "one")
+            assert set(story.copies().values()) == {"one"}
+            await story.detach(first)
+            await story.until_primary()
+            await story.until_calm()
+            assert (await story.volume()).status.attach_requests == ()
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize("replication", LEVELS)
+def test_a_volume_is_attached_where_no_copy_is_and_the_access_replica_goes_afterwards(replication: Replication) -> None:
+    """M25, M27: with a tie-breaker the diskless member that serves is the tie-breaker."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication)
+            node = await story.free_node()
+            await story.attach(node)
+            await story.until_primary(node)
+            assert await story.write(node, "one")
+            assert await story.nodes(A) == [node]
+            assert await story.nodes(TB) == []
+            shown = [m for m in (await story.volume()).status.datamesh.members if m.type is not D and not m.hidden]
+            assert len(shown) == (1 if replication is Replication.AVAILABILITY else 0)
+            await story.detach(node)
+            await story.until_primary()
+            await lab.until("the replica is what it was", lambda: settled(story, replication, node))
+
+    async def settled(story: Story, replication: Replication, node: str) -> bool:
+        if replication is Replication.AVAILABILITY:
+            return await story.nodes(TB) == [node] and await story.nodes(A) == []
+        return await story.nodes(A) == []
+
+    run(main, seed=2)
+
+
+def test_on_the_tie_breakers_own_node_it_becomes_an_access_replica_and_stays_shown() -> None:
+    """M27."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.AVAILABILITY)
+            node = (await story.nodes(TB))[0]
+            before = await story.replica_on(node)
+            await story.attach(node)
+            await story.until_primary(node)
+            after = await story.replica_on(node)
+            assert before is not None
+            assert after is not None
+            assert (after.name, after.spec.type) == (before.name, A)
+            member = next(m for m in (await story.volume()).status.datamesh.members if m.name == after.name)
+            assert not member.hidden
+            await story.detach(node)
+            await lab.until("it is a tie-breaker again", lambda: is_tie_breaker(story, node))
+
+    async def is_tie_breaker(story: Story, node: str) -> bool:
+        return await story.nodes(TB) == [node]
+
+    run(main, seed=3)
+
+
+@pytest.mark.parametrize("replication", LEVELS)
+def test_a_volume_moves_from_node_to_node(replication: Replication) -> None:
+    """With two primaries where the layout allows it, and detached before it is attached elsewhere where not."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication)
+            copies = await story.nodes(D)
+            first, second = (copies[0], copies[1]) if len(copies) > 1 else (copies[0], await story.free_node())
+            await story.attach(first)
+            await story.until_primary(first)
+            assert await story.write(first, "one")
+            await story.attach(second)
+            if replication is Replication.AVAILABILITY:
+                await lab.sleep(60)
+                assert story.primaries() == [first]
+                waiting = await lab.store.get(ReplicatedVolumeAttachment, f"on-{second}")
+                found = conditions.find(waiting.status.conditions, Attached)
+                assert found is not None
+                assert found.reason == "TwoPrimariesNotAllowed"
+            else:
+                await story.until_primary(first, second)
+                assert await story.write(second, "two", 4096)
+                assert await story.write(first, "three", 8192)
+            await story.detach(first)
+            await story.until_primary(second)
+            await story.until_calm()
+            assert not (await story.volume()).status.drbd.config.allow_two_primaries
+            assert await story.write(second, "four")
+            assert set(story.copies().values()) == {"four"}
+
+    run(main, seed=4)
+
+
+def test_the_third_waits_for_its_turn_and_the_queue_is_kept_in_order() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            one, two, three = await story.nodes(D)
+            await story.publish(one)
+            await story.until_primary(one)
+            await story.attach(three)
+            await story.until_primary(one, three)
+            await story.attach(two)
+            await lab.sleep(60)
+            assert sorted(story.primaries()) == sorted([one, three])
+            waiting = await lab.store.get(ReplicatedVolumeAttachment, f"on-{two}")
+            found = conditions.find(waiting.status.conditions, Attached)
+            assert found is not None
+            assert found.reason == "Pending"
+            queue = (await story.volume()).status.attach_requests
+            assert [each.node_name for each in queue] == [one, three, two]
+            await story.publish()
+            await story.until_primary(two, three)
+
+    run(main, seed=5)
+
+
+def test_a_detachment_waits_while_the_device_is_open_and_says_by_whom() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            node = (await story.nodes(D))[0]
+            await story.publish(node)
+            await story.until_primary(node)
+            close = story.hold_open(node)
+            await story.publish()
+            await lab.sleep(60)
+            assert story.primaries() == [node]
+            found = conditions.find((await story.volume()).status.conditions, PublishSucceeded)
+            assert found is not None
+            assert found.reason == "DeviceInUse"
+            assert "qemu" in found.message
+            close()
+            await story.until_primary()
+
+    run(main, seed=6)
