@@ -21,6 +21,7 @@ from quorate.lab.drives import Bays, Drive
 from quorate.lab.kernel import BlockDevice
 from quorate.lab.kernel.options import KNOWN_ALGORITHMS
 from quorate.lab.lvm import VolumeManager
+from quorate.lab.lvm.mapping import Mapping
 from quorate.lab.tools import registry
 from quorate.lab.tools.process import Data, Descriptor, Nothing, Process, Program, Result, Transcript, Wait
 
@@ -71,6 +72,8 @@ class Host:
         self.bays = Bays()
         self.lvm = VolumeManager(name, self._name_of)
         self.files: dict[str, bytes] = {}
+        #: What ``dmsetup`` has made, by name: views of other devices, gone with the power.
+        self.mappings: dict[str, Mapping] = {}
         self._next_pid = 400
         self._processes: dict[int, Process] = {}
         world.add_node(name, self.addresses)
@@ -154,6 +157,7 @@ class Host:
     def _boot(self) -> None:
         self.boots += 1
         self.bays.reboot()
+        self.mappings.clear()
         for device in self._backing_devices():
             device.holder = None
         kept = {} if self.volatile_root else self.files
@@ -224,6 +228,8 @@ class Host:
         if (drive := self.bays.by_name(path.removeprefix("/dev/"))) is not None:
             drive.device.failed = drive.failing
             return drive.device
+        if (mapping := self.mappings.get(path.removeprefix("/dev/mapper/"))) is not None:
+            return mapping.device
         found = self.lvm.find(path) if path.startswith("/dev/") else None
         return found[1].device if found else None
 

@@ -163,3 +163,48 @@ def test_cmp_tells_whether_a_file_is_the_beginning_of_a_device(node: Node) -> No
     assert "EOF on /image" in node.run("cmp /image /dev/vg0/a", expect=1).stderr
     node.run("dd if=/dev/urandom of=/dev/vg0/a bs=4k count=1 seek=1")
     assert "differ: byte 4097" in node.run("cmp /image /dev/vg0/a", expect=1).stdout
+
+
+def test_a_volume_grows_by_exactly_the_extents_that_are_named(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    node.run("lvcreate -y -n hole -L 8M vg0")
+    node.run("lvcreate -y -n spare -L 12M vg0")
+    node.run("lvremove -y vg0/hole")
+    (spare,) = report(node, "lvs -o seg_pe_ranges vg0/spare")
+    assert spare == {"seg_pe_ranges": "/dev/sda:4-6"}
+    node.run("lvextend --size 20M vg0/a /dev/sda:4-6", expect=5)
+    node.run("lvremove -y vg0/spare")
+    node.run("lvextend --size 24M vg0/a /dev/sda:4-6", expect=5)
+    node.run("lvextend --size 20M vg0/a /dev/sda:4-6")
+    assert report(node, "lvs -o lv_size,seg_pe_ranges vg0/a") == [
+        {"lv_size": str(20 << 20), "seg_pe_ranges": "/dev/sda:0-1 /dev/sda:4-6"}
+    ]
+
+
+@pytest.mark.parametrize("named", ["/dev/sda:x-y", "/dev/sdz:0-1", "/dev/sda:0-1"])
+def test_extents_that_are_not_there_or_not_free_are_refused(node: Node, named: str) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    node.run(f"lvextend --size 12M vg0/a {named}", expect=5)
+
+
+def test_a_volume_made_again_under_its_name_is_another(node: Node) -> None:
+    seen = []
+    for _ in range(2):
+        node.run("lvcreate -y -n a -L 8M vg0")
+        seen += [row["lv_uuid"] for row in report(node, "lvs -o lv_uuid")]
+        node.run("lvremove -y vg0/a")
+    assert len(set(seen)) == 2
+
+
+def test_metadata_at_a_former_end_are_found_on_a_mapping_of_the_beginning(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    node.run("drbdmeta 1000 v09 /dev/vg0/a internal create-md 7")
+    node.run("lvextend -L 12M vg0/a")
+    assert "No valid meta data found" in node.run("drbdmeta - v09 /dev/vg0/a internal dump-md", expect=1).output
+    node.run("dmsetup create look --readonly --table '0 16384 linear /dev/vg0/a 0'")
+    node.run("dmsetup create look --readonly --table '0 16384 linear /dev/vg0/a 0'", expect=1)
+    node.run("lvremove -y vg0/a", expect=5)
+    assert "max-peers 7" in node.run("drbdmeta - v09 /dev/mapper/look internal dump-md").output
+    node.run("dmsetup remove look")
+    node.run("dmsetup remove look", expect=1)
+    node.run("lvremove -y vg0/a")

@@ -7,6 +7,7 @@ old DRBD metadata included. All of it lives on the drives, so it outlives a powe
 
 from quorate.lab.lvm.groups import (
     LogicalVolume,
+    NotThere,
     OutOfSpace,
     PhysicalVolume,
     ThinPool,
@@ -17,6 +18,7 @@ from quorate.lab.lvm.groups import (
 
 __all__ = [
     "LogicalVolume",
+    "NotThere",
     "OutOfSpace",
     "PhysicalVolume",
     "ThinPool",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -23,6 +23,15 @@ class OutOfSpace(QuorateError):
 
     def __init__(self, group: str, free: int, needed: int) -> None:
         super().__init__(f'Volume group "{group}" has insufficient free space ({free} extents): {needed} required.')
+
+
+class NotThere(QuorateError):
+    """The extents that were named are not free, or too few."""
+
+    def __init__(self, volume: str, lacking: int) -> None:
+        super().__init__(
+            f"Insufficient suitable allocatable extents for logical volume {volume}: {lacking} more required"
+        )
 
 
 def uuid_of(text: str) -> str:
@@ -95,6 +104,8 @@ class VolumeGroup:
         self.members: list[PhysicalVolume] = []
         self.volumes: dict[str, LogicalVolume] = {}
         self.tags: set[str] = set()
+        #: How many volumes were ever made here: no two have the same UUID, whatever their names.
+        self.made = 0
 
     # --- space ---
 
@@ -130,6 +141,20 @@ class VolumeGroup:
                     count -= found[-1].count
         return tuple(found)
 
+    def _allocate_within(self, volume: LogicalVolume, count: int, ranges: Sequence[Run]) -> tuple[Run, ...]:
+        """Free extents of those named, in their order. Raises NotThere."""
+        found: list[Run] = []
+        for named in ranges:
+            for member in self.members:
+                for first, length in self._gaps(member) if member.ground is named.ground else ():
+                    start, end = max(first, named.first), min(first + length, named.first + named.count)
+                    if start < end and count:
+                        found.append(Run(member.ground, start, min(end - start, count)))
+                        count -= found[-1].count
+        if count:
+            raise NotThere(volume.name, count)
+        return tuple(found)
+
     def _gaps(self, member: PhysicalVolume) -> Iterator[tuple[int, int]]:
         at = 0
         for run in sorted((run for run in self._runs() if run.ground is member.ground), key=lambda run: run.first):
@@ -154,14 +179,15 @@ class VolumeGroup:
     def create_thin(self, name: str, pool: ThinPool, extents: int) -> ThinVolume:
         return self._add(ThinVolume(name, self._uuid(name), (), BlockDevice(extents * EXTENT), pool=pool))
 
-    def resize(self, volume: LogicalVolume, extents: int) -> None:
-        """Grow or shrink. Raises OutOfSpace."""
+    def resize(self, volume: LogicalVolume, extents: int, within: Sequence[Run] = ()) -> None:
+        """Grow or shrink; grow ``within`` the extents that are named, if any are. Raises OutOfSpace or NotThere."""
         if isinstance(volume, ThinVolume):
             volume.device.resize(extents * EXTENT)
             return
         present = volume.device.size // EXTENT
         if extents > present:
-            added = self._allocate(extents - present)
+            lacking = extents - present
+            added = self._allocate_within(volume, lacking, within) if within else self._allocate(lacking)
             volume.runs += added
             volume.device.resize(extents * EXTENT)
             if not isinstance(volume, ThinPool):
@@ -181,7 +207,8 @@ class VolumeGroup:
         return volume
 
     def _uuid(self, name: str) -> str:
-        return uuid_of(f"{self.uuid}/{name}")
+        self.made += 1
+        return uuid_of(f"{self.uuid}/{name}/{self.made}")
 
 
 def _first(runs: tuple[Run, ...], extents: int) -> tuple[Run, ...]:

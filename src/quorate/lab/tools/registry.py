@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from quorate.lab.tools import control, devices, files, lsblk, smartctl, system, text
 from quorate.lab.tools.dd import dd
+from quorate.lab.tools.dmsetup import dmsetup
 from quorate.lab.tools.drbd.adm import drbdadm
 from quorate.lab.tools.drbd.meta import drbdmeta
 from quorate.lab.tools.drbd.setup import drbdsetup
@@ -20,6 +21,7 @@ TOOLS: Mapping[str, Tool] = {
     "drbdmeta": drbdmeta,
     "lvm": umbrella.lvm,
     **umbrella.COMMANDS,
+    "dmsetup": dmsetup,
     "lsblk": lsblk.lsblk,
     "smartctl": smartctl.smartctl,
     "ledctl": system.ledctl,

@@ -19,11 +19,16 @@ _CONFIRMED = "*** confirmation forced via --force option ***\n"
 def drbdmeta(process: Process, argv: list[str]) -> int:
     """The command line."""
     forced = any(word in ("--force", "-f") for word in argv[1:])
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    if len(words) < 5 or not words[0].isdecimal() or words[1] != "v09" or words[3] not in ("internal", "flex-internal"):
+    words = [word for word in argv[1:] if word == "-" or not word.startswith("-")]
+    if len(words) < 5 or words[1] != "v09" or words[3] not in ("internal", "flex-internal"):
         process.err("drbdmeta: expected MINOR v09 DEVICE internal COMMAND\n")
         return _USAGE
-    minor, path, command, rest = int(words[0]), words[2], words[4], words[5:]
+    # "-" stands for no minor: then no last known size is looked at.
+    if words[0] != "-" and not words[0].isdecimal():
+        process.err(f"Cannot determine minor device number of drbd device '{words[0]}'\n")
+        return _USAGE
+    minor = -1 if words[0] == "-" else int(words[0])
+    path, command, rest = words[2], words[4], words[5:]
     device = process.host.block_device(path)
     if device is None:
         process.err(f"open({path}) failed: No such file or directory\n")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from quorate.lab.kernel import metadata
-from quorate.lab.lvm import LogicalVolume, OutOfSpace, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
-from quorate.lab.lvm.volume import BLOCK, EXTENT
+from quorate.lab.lvm import LogicalVolume, NotThere, OutOfSpace, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
+from quorate.lab.lvm.volume import BLOCK, EXTENT, Run
 from quorate.lab.tools.arguments import Arguments, UsageError, read
 from quorate.lab.tools.lvm import sizes
 from quorate.lab.tools.process import Process
@@ -75,7 +75,7 @@ def _command(work: Callable[[Process, Arguments], None]) -> Command:
                 f"  {argv[0]}: unrecognized option or value '{error}'\n  Error during parsing of command line.\n"
             )
             return _USAGE
-        except (_Refused, OutOfSpace) as error:
+        except (_Refused, OutOfSpace, NotThere) as error:
             process.err("".join(f"  {line}\n" for line in str(error).splitlines()))
             return _FAILED
         return 0
@@ -143,9 +143,10 @@ def _create_thin(process: Process, group: VolumeGroup, pool_name: str, arguments
 
 @_command
 def lvextend(process: Process, arguments: Arguments) -> None:
-    """Make a volume larger."""
+    """Make a volume larger, of the extents that are named if any are."""
     group, volume = _volume(process, arguments)
-    _resize(process, group, volume, _new_extents(group, volume, arguments), may=(1,))
+    within = [run for text in arguments.rest[1:] for run in _named(process, group, text)]
+    _resize(process, group, volume, _new_extents(group, volume, arguments), may=(1,), within=within)
 
 
 @_command
@@ -174,6 +175,7 @@ def _resize(
     *,
     may: tuple[int, ...],
     sure: bool = False,
+    within: Sequence[Run] = (),
 ) -> None:
     before = volume.size // EXTENT
     full_name = f"{group.name}/{volume.name}"
@@ -193,7 +195,7 @@ def _resize(
             raise _Refused(
                 f"Do you really want to reduce {full_name}? [y/n]: [n]\nLogical volume {full_name} NOT reduced."
             )
-    group.resize(volume, extents)
+    group.resize(volume, extents, within)
     process.host.mark_failures()
     process.out(
         f"  Size of logical volume {full_name} changed from {sizes.shown(before * EXTENT)} ({before} extents) to"
@@ -255,6 +257,21 @@ def _volume(process: Process, arguments: Arguments) -> tuple[VolumeGroup, Logica
     if not arguments.rest:
         raise UsageError("")
     return _find(process, arguments.rest[0])
+
+
+def _named(process: Process, group: VolumeGroup, text: str) -> list[Run]:
+    """``/dev/sdb:0-15:32-40``: extents of a physical volume; all of it without numbers."""
+    path, *ranges = text.split(":")
+    member = next((member for member in group.members if process.host.lvm.path(member) == path), None)
+    if member is None:
+        raise _Refused(f'Physical Volume "{path}" not found in Volume Group "{group.name}".')
+    found = [Run(member.ground, 0, member.extents)] if not ranges else []
+    for numbers in ranges:
+        first, _, last = numbers.partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal():
+            raise _Refused(f"Physical extent parsing error at {text}")
+        found.append(Run(member.ground, int(first), int(last or first) - int(first) + 1))
+    return found
 
 
 def _must_not_exist(group: VolumeGroup, name: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from quorate.lab.lvm import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.groups import CHUNK, mapper_path, uuid_of
-from quorate.lab.lvm.volume import EXTENT
+from quorate.lab.lvm.volume import EXTENT, Run
 from quorate.lab.tools.arguments import Arguments, UsageError, read
 from quorate.lab.tools.lvm import sizes
 from quorate.lab.tools.process import Process
@@ -168,6 +168,7 @@ _VOLUME: _Columns = {
     "metadata_percent": lambda _process, _group, volume: "10.00" if isinstance(volume, ThinPool) else "",
     "origin": lambda _process, _group, _volume: "",
     "devices": lambda process, group, volume: _devices(process, group, volume),
+    "seg_pe_ranges": lambda process, group, volume: _ranges(process, group, volume),
 }
 
 
@@ -222,8 +223,21 @@ def _devices(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str
 
 
 def _places(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str:
-    paths = {id(member.ground): process.host.lvm.path(member) or "[unknown]" for member in group.members}
-    return ",".join(f"{paths[id(run.ground)]}({run.first})" for run in volume.runs)
+    return ",".join(f"{_at(process, group, run)}({run.first})" for run in volume.runs)
+
+
+def _ranges(process: Process, group: VolumeGroup, volume: LogicalVolume) -> str:
+    """As the command line of lvextend takes them."""
+    if isinstance(volume, ThinVolume | ThinPool):
+        last = volume.size // EXTENT - 1
+        return f"{volume.name}_tdata:0-{last}" if isinstance(volume, ThinPool) else ""
+    return " ".join(f"{_at(process, group, run)}:{run.first}-{run.first + run.count - 1}" for run in volume.runs)
+
+
+def _at(process: Process, group: VolumeGroup, run: Run) -> str:
+    """Where a physical volume is."""
+    member = next(member for member in group.members if member.ground is run.ground)
+    return process.host.lvm.path(member) or "[unknown]"
 
 
 def _member_field(process: Process, member: PhysicalVolume, column: str) -> _Field:
