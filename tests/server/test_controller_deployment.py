@@ -1,0 +1,71 @@
+"""The manifests of the controller fit the controller: its settings, its probes, what it writes, how long it stops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quorate.api.names import NAMESPACE
+from quorate.config import Config, load
+from quorate.engine.manager import GRACE
+from quorate.engine.writer import REQUEST_TIMEOUT
+from quorate.server.controllers import cluster_wide
+
+DIRECTORY = Path(__file__).parents[2] / "deploy" / "controller"
+
+
+def documents(file: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((DIRECTORY / file).read_text()))
+
+
+@pytest.fixture(scope="module")
+def pod() -> dict[str, Any]:
+    (deployment,) = documents("deployment.yaml")
+    assert deployment["metadata"]["namespace"] == NAMESPACE
+    template = deployment["spec"]["template"]
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    found: dict[str, Any] = template["spec"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def config(pod: dict[str, Any]) -> Config:
+    given = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"]}
+    loaded = load(None, given, {})
+    for name in given:
+        assert f"environment variable {name}" in loaded.origins.values(), f"{name} is no setting"
+    return loaded.config
+
+
+def test_its_probes_ask_where_it_answers(pod: dict[str, Any], config: Config) -> None:
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        asked = container[probe]["httpGet"]
+        assert ports[asked["port"]] == config.metrics_port
+        assert asked["path"] in ("/healthz", "/readyz")
+
+
+def test_it_is_given_the_time_that_a_stop_may_take(pod: dict[str, Any]) -> None:
+    assert pod["terminationGracePeriodSeconds"] > GRACE + 2 * REQUEST_TIMEOUT
+
+
+def test_it_may_read_every_kind_that_a_controller_watches(pod: dict[str, Any]) -> None:
+    account, role, binding = documents("role.yaml")
+    assert pod["serviceAccountName"] == account["metadata"]["name"] == binding["subjects"][0]["name"]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    readable = {
+        (group, resource)
+        for rule in role["rules"]
+        if {"get", "list", "watch"} <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    for controller in cluster_wide():
+        for cls in (*(watch.cls for watch in controller.watches), *controller.freshness):
+            kind = cls.KIND
+            known = {(kind.group, kind.plural), (kind.group, "*")}
+            assert known & readable, f"{controller.name} watches {kind.qualified_resource}"
