@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -10,13 +11,14 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from quorate.agent.linux import LinuxMachine, Roots, child
+from quorate.agent.linux import LinuxMachine, Roots, child, files
 from quorate.agent.linux.aside import Aside
 from quorate.agent.linux.output import Lines, Output
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
@@ -118,8 +120,9 @@ async def test_a_command_that_talks_on_either_stream_is_never_hung_however_long_
 
 
 async def test_a_silent_command_is_killed_with_all_that_it_started_though_it_ignores_sigterm(
-    machine: LinuxMachine,
+    machine: LinuxMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("quorate.agent.linux.machine._ENDING", 0.1)
     with nothing_is_left():
         script = "trap '' TERM; sleep 1000 & echo $!; wait"
         with pytest.raises(CommandHung, match=r"said nothing for 0\.3 s") as hung:
@@ -135,7 +138,7 @@ async def test_a_command_is_there_for_as_long_as_anything_of_its_group_is(
     real, leaders, script = os.killpg, list[int](), "sleep 1000 & echo; wait"
 
     def only_the_leader(group: int, number: int) -> None:
-        if number == signal.SIGKILL:
+        if number in (signal.SIGTERM, signal.SIGKILL):
             leaders.append(group)
             os.kill(group, number)
         else:
@@ -148,6 +151,49 @@ async def test_a_command_is_there_for_as_long_as_anything_of_its_group_is(
     assert hung.value.still_there()
     real(leaders[0], signal.SIGKILL)
     await soon(hung.value.still_there)
+
+
+async def test_a_silent_command_may_end_in_order_before_it_is_killed(machine: LinuxMachine, tmp_path: Path) -> None:
+    """LVM puts off its end until no device is suspended: killed there, it would leave them suspended."""
+    ended = tmp_path / "ended"
+    script = f"trap 'sleep 0.2; echo resumed > {ended}; exit 5' TERM; sleep 1000 & wait; wait"
+    with pytest.raises(CommandHung) as hung:
+        await machine.run("sh", "-c", script, silence=0.3)
+    await soon(hung.value.still_there)
+    assert ended.read_text() == "resumed\n"
+
+
+@pytest.mark.parametrize("prefix", [(), ("env", "A=B")])
+def test_no_command_outlives_an_agent_that_is_killed(prefix: tuple[str, ...], tmp_path: Path) -> None:
+    """A dd that goes on would overwrite what the next agent makes."""
+    pid = tmp_path / "pid"
+    code = (
+        "import asyncio, os\nfrom quorate.agent.linux import LinuxMachine\n"
+        f"asyncio.run(LinuxMachine(prefix={prefix!r}).run('sh', '-c', "
+        f"'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000', silence=1000))"
+    )
+    agent = subprocess.Popen([sys.executable, "-c", code])
+    wait_until(pid.exists)
+    command = int(pid.read_text())
+    assert Path(f"/proc/{command}/comm").read_text() in ("sh\n", "sleep\n")
+    agent.kill()
+    agent.wait(LONG)
+    wait_until(lambda: not lives(command))
+
+
+def lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    """For what happens in other processes only."""
+    limit = time.monotonic() + LONG
+    while not happened():
+        assert time.monotonic() < limit
+        time.sleep(0.005)
 
 
 async def test_a_command_that_cannot_be_killed_is_left_behind_at_once(
@@ -366,6 +412,20 @@ def test_the_innermost_root_decides_where_a_path_is(path: str, place: str) -> No
     assert roots.locate(path) == place
 
 
+def test_a_parent_within_a_root_is_left_to_the_links_on_the_way() -> None:
+    path = "block/sda/device/enclosure_device:Slot 01/../id"
+    assert Roots({"/sys": "/host/sys"}).locate(f"/sys/{path}") == f"/host/sys/{path}"
+    assert Roots().locate(f"/sys/{path}") == f"/sys/{path}"
+
+
+@pytest.mark.parametrize(
+    "path", ["/sys/../etc/shadow", "/sys/fs/../x", "/sys/fs/x/../../y", "/var/../sys/x", "/../x", "/sys/x/../../.."]
+)
+def test_no_parent_leads_out_of_a_root(path: str) -> None:
+    with pytest.raises(ValueError, match="cannot be used as a path"):
+        Roots({"/sys": "/host/sys", "/sys/fs": "/fs"}).locate(path)
+
+
 @pytest.mark.parametrize("path", ["etc/hosts", "", "/etc/../root", "//etc"])
 def test_a_path_that_could_lead_elsewhere_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="cannot be used as a path"):
@@ -458,6 +518,37 @@ async def test_operations_that_hang_do_not_take_up_more_and_more_threads() -> No
     assert await aside.call(len, "abc") == 3
 
 
+async def test_a_file_that_hangs_is_not_touched_again_before_its_last_call_has_returned() -> None:
+    aside, stuck, calls = Aside(patience=0.1), threading.Event(), list[str]()
+
+    def hang(path: str) -> None:
+        calls.append(path)
+        stuck.wait()
+
+    for _ in range(40):
+        with pytest.raises(TimeoutError, match="/sys/x"):
+            await aside.call(hang, "/sys/x")
+    assert calls == ["/sys/x"]
+    assert await aside.call(len, "/sys/y") == 6
+    stuck.set()
+    await soon(lambda: aside._hanging["/sys/x"])
+    await aside.call(hang, "/sys/x")
+
+
+async def test_a_sysfs_that_hangs_keeps_no_configuration_from_being_written(
+    machine: LinuxMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, real = threading.Event(), files.read
+    monkeypatch.setattr(files, "read", lambda path: stuck.wait() if path.startswith("/sys/") else real(path))
+    machine._asides["sys"] = Aside(patience=0.1)
+    reads = [machine.read_file(f"/sys/{number}") for number in range(40)]
+    assert all(isinstance(each, TimeoutError) for each in await asyncio.gather(*reads, return_exceptions=True))
+    async with asyncio.timeout(LONG):
+        await machine.write_file(f"{tmp_path}/pvc-1.res", b"resource {}")
+        assert await machine.read_file(f"{tmp_path}/pvc-1.res") == b"resource {}"
+    stuck.set()
+
+
 async def test_an_error_of_a_file_operation_is_its_own() -> None:
     def fail() -> None:
         raise TimeoutError("the disk said so")
@@ -494,3 +585,13 @@ async def test_a_port_is_free_until_somebody_listens_on_it(machine: LinuxMachine
 
 async def test_no_port_of_somebody_elses_address_is_free(machine: LinuxMachine) -> None:
     assert not await machine.port_is_free("192.0.2.1", 7000)
+
+
+async def test_a_kernel_without_ipv6_has_no_free_port_there(
+    machine: LinuxMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(family: socket.AddressFamily) -> socket.socket:
+        raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    assert not await machine.port_is_free("fd00::1", 7000)

@@ -29,7 +29,7 @@ class Completed:
 
 
 class CommandHung(QuorateError):
-    """A command was silent for too long. It was killed; if it hangs in the kernel, it is still there."""
+    """A command was silent for too long. It was told to end; if it hangs in the kernel, it is still there."""
 
     def __init__(self, message: str, *, still_there: Callable[[], bool]) -> None:
         super().__init__(message)

@@ -3,6 +3,10 @@
 A child leads a process group of its own, so that ``drbdadm`` and the ``drbdsetup`` it has started are killed together,
 and so that one of them that is left, stuck in the kernel, is noticed: a command is gone when its whole group is.
 
+It is asked to end (SIGTERM) before it is killed: LVM defers that while devices are suspended, and killed there it
+would leave them so, with all I/O to them. For the same reason it is SIGTERM that a command gets when the agent itself
+is killed (``setpriv --pdeathsig``): no ``dd`` or ``drbdmeta`` may go on beside the work of the next agent.
+
 asyncio has subprocesses too. We do not use them: on Python 3.11 each takes a thread that waits for its end, one that
 hangs never gives it back, and ``communicate`` waits for the end of the output rather than of the process, which a
 daemon that inherited the pipe may hold open for ever. A pidfd tells of the end and needs neither thread nor signal.
@@ -107,10 +111,22 @@ class Child:
         finally:
             self.close_pipes()
 
+    def end(self, patience: float) -> None:
+        """Ask all of the group to end, and kill what is left of it after so many seconds."""
+        self._signal(signal.SIGTERM)
+        self._loop.call_later(patience, self._kill_if_there)
+
     def kill(self) -> None:
         """Kill all of the group. One that hangs in the kernel dies when it comes out of it."""
+        self._signal(signal.SIGKILL)
+
+    def _kill_if_there(self) -> None:
+        if self.still_there():
+            self.kill()
+
+    def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self._process.pid, number)
 
     def still_there(self) -> bool:
         """Whether anything of its group is left."""
