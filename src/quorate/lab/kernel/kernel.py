@@ -26,6 +26,7 @@ from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Connection, Device, Opener, PeerDevice, Resource
 from quorate.lab.kernel.resync import work_out
 from quorate.lab.kernel.states import Role
+from quorate.lab.kernel.status import Look
 
 if TYPE_CHECKING:
     from quorate.lab.kernel.twopc import Reach
@@ -444,7 +445,11 @@ class Kernel:
 
     def status(self, name: str | None = None) -> list[dict[str, Any]]:
         """As ``drbdsetup status --json`` (with --verbose --statistics) gives it; empty for an unknown name."""
-        return [status.resource_status(resource) for resource in self._named(name)]
+        return [look.fields for look in self.looks(name)]
+
+    def looks(self, name: str | None = None) -> list[Look]:
+        """The same, for who prints it: what was printed of a resource can be kept beside it."""
+        return [status.look(resource) for resource in self._named(name)]
 
     def show(self, name: str | None = None, *, defaults: bool = False) -> list[dict[str, Any]]:
         """As ``drbdsetup show --json`` (with --show-defaults) gives it."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quorate.lab.kernel.io import Io
     from quorate.lab.kernel.kernel import Kernel
     from quorate.lab.kernel.resync import Copying
+    from quorate.lab.kernel.status import Look
     from quorate.lab.kernel.world import World
 
 
@@ -276,6 +277,7 @@ class Resource:
         "devices",
         "gone",
         "kernel",
+        "last_look",
         "members",
         "name",
         "new",
@@ -303,6 +305,8 @@ class Resource:
         self.counting = False
         """A peer was lost, and those who are left have not yet agreed on who is left."""
         self.gone = False
+        self.last_look: Look | None = None
+        """See `status.look`."""
 
     @property
     def world(self) -> World:

@@ -40,6 +40,47 @@ def write_ordering(resource: Resource) -> str:
     return "flush" if attached else "none"
 
 
+class Look:
+    """A resource's status as somebody saw it, and as it was printed. Nobody alters it: it is shown again while true."""
+
+    __slots__ = ("_of", "fields", "printed")
+
+    def __init__(self, of: tuple[object, ...], fields: dict[str, Any]) -> None:
+        self._of = of
+        self.fields = fields
+        self.printed = ""
+
+    def still_true(self, of: tuple[object, ...]) -> bool:
+        """Whether nothing that is shown has changed."""
+        return self._of == of
+
+
+def look(resource: Resource) -> Look:
+    """One resource: anew if something changed since the last look, for a node has hundreds and they are often idle."""
+    connections = resource.connections.values()
+    peers = [peer for connection in connections for peer in connection.peer_devices.values()]
+    if any(peer.copying is not None for peer in peers):
+        return Look((), resource_status(resource))  # its numbers move with time
+    of = _shown(resource, peers)
+    found = resource.last_look
+    if found is None or not found.still_true(of):
+        found = resource.last_look = Look(of, resource_status(resource))
+    return found
+
+
+def _shown(resource: Resource, peers: list[PeerDevice]) -> tuple[object, ...]:
+    """What a status is made of."""
+    found: list[object] = [resource.now]
+    for device in resource.devices.values():
+        found += (device.now, device.backing is None, device.intended_diskless, device.minor)
+        found += (device.size, device.read, device.written, len(device.waiting))
+    for connection in resource.connections.values():
+        found += (connection.now, connection.peer_id, connection.options)
+    for peer in peers:
+        found += (peer.now, peer.options, peer.received, peer.sent, peer.out_of_sync)
+    return tuple(found)
+
+
 def resource_status(resource: Resource) -> dict[str, Any]:
     """One resource."""
     now = resource.now

@@ -33,6 +33,9 @@ TERMINATED = 143  # 128 + SIGTERM
 class Descriptor(Protocol):
     """What an open file number stands for."""
 
+    terminal: bool
+    """Whether people read it: tools are more talkative, and colourful, to them."""
+
     def write(self, data: bytes) -> None: ...
 
     def read(self) -> bytes: ...
@@ -42,6 +45,8 @@ class Descriptor(Protocol):
 
 class Nothing:
     """/dev/null."""
+
+    terminal = False
 
     def write(self, data: bytes) -> None:
         pass
@@ -75,9 +80,10 @@ class Result:
 
 
 class Transcript:
-    """What a process and its children say: two channels, and their order."""
+    """What a process and its children say: two channels, and their order. It is a terminal, or the end of a pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, terminal: bool = True) -> None:
+        self.terminal = terminal
         self._said: list[tuple[int, str]] = []
         self._listener: Callable[[str], None] | None = None
 
@@ -105,6 +111,7 @@ class _Channel(Nothing):
     def __init__(self, transcript: Transcript, number: int) -> None:
         self._transcript = transcript
         self._number = number
+        self.terminal = transcript.terminal
 
     def write(self, data: bytes) -> None:
         self._transcript.say(self._number, data.decode(errors="replace"))

@@ -11,7 +11,6 @@ _EXIT_CODES: dict[int, int] = {
     Code.NO_UP_TO_DATE_DATA: 17,
     Code.LOWER_THAN_OUTDATED: 5,
     Code.NO_LOCAL_DISK: 16,
-    Code.NO_DISK: 16,
 }
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from quorate.lab.kernel import Kernel, Reply
 from quorate.lab.kernel import metadata as kernel_metadata
 from quorate.lab.kernel.reply import Code
 from quorate.lab.tools.arguments import Arguments, UsageError
 from quorate.lab.tools.conf import options
-from quorate.lab.tools.drbd import answer, last_known, show, status_text
+from quorate.lab.tools.drbd import answer, last_known, show, status_json, status_text
 from quorate.lab.tools.drbd.events import events2
 from quorate.lab.tools.process import Process, Program
 
@@ -199,19 +197,19 @@ _CALLS: dict[str, _KernelCall] = {
 
 def _status(process: Process, arguments: Arguments) -> int:
     name = arguments.rest[0] if arguments.rest and arguments.rest[0] != "all" else None
-    found = process.host.kernel.status(name)
+    kernel = process.host.kernel
+    found = kernel.looks(name)
     if arguments.has("json"):
-        process.out("[\n" + ",\n".join(msgspec.json.encode(resource).decode() for resource in found))
-        process.out("\n]\n\n" if found else "]\n\n")
+        process.out(status_json.text(found))
     else:
-        for resource in found:
-            paths = show.backing_paths(process.host.kernel, resource["name"])
-            process.out(
-                status_text.text(
-                    resource, paths, verbose=arguments.has("verbose"), statistics=arguments.has("statistics")
-                )
-            )
-        if not found and not process.host.kernel.resources():
+        style = status_text.Style(
+            verbose=arguments.has("verbose"),
+            statistics=arguments.has("statistics"),
+            terminal=process.descriptors[1].terminal,
+        )
+        for look in found:
+            process.out(status_text.text(look.fields, show.backing_paths(kernel, look.fields["name"]), style))
+        if not kernel.resources():
             process.out("# No currently configured DRBD found.\n")
     if name is not None and not found:
         process.err(f"{name}: No such resource\n")

@@ -1,112 +1,132 @@
-"""``drbdsetup status`` for people: short, or with ``--verbose`` and ``--statistics``, in colours and wrapped."""
+"""``drbdsetup status`` for people: short, or with ``--verbose`` and ``--statistics``, in colours and wrapped.
+
+On a terminal it is coloured; elsewhere it is not, and says of what has no disk whether that is intended.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from quorate.lab.tools.drbd.colours import Palette
+
 _WIDTH = 80
-_BOLD_GREEN, _GREEN, _RED, _YELLOW, _END = "\033[1;32m", "\033[32m", "\033[1;31m", "\033[1;33m", "\033[0m"
-_DISK_COLOURS = {"UpToDate": _BOLD_GREEN, "Failed": _RED, "Inconsistent": _RED, "Outdated": _YELLOW, "Diskless": _RED}
-_PEER_COLOURS = {"UpToDate": _GREEN, "Inconsistent": _RED, "Outdated": _YELLOW, "DUnknown": _YELLOW}
+_YES = {True: "yes", False: "no"}
 
 _Part = Mapping[str, Any]
 
 
-def text(resource: _Part, backing: Mapping[int, str], *, verbose: bool, statistics: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What was asked for, and whether it goes to a terminal."""
+
+    verbose: bool = False
+    statistics: bool = False
+    terminal: bool = True
+
+    @property
+    def colour(self) -> Palette:
+        return Palette(used=self.terminal)
+
+
+def text(resource: _Part, backing: Mapping[int, str], style: Style) -> str:
     """One resource's paragraph."""
-    lines = _wrapped(0, _resource(resource, verbose, statistics), hang=4)
-    for device in resource["devices"]:
+    lines = _wrapped(0, 4, *_resource(resource, style))
+    devices = resource["devices"]
+    only = len(devices) == 1 and devices[0]["volume"] == 0
+    for device in devices:
         path = backing.get(device["volume"], "none")
-        lines += _wrapped(2, _device(device, path, verbose, len(resource["devices"]) > 1), hang=4)
-        if statistics:
-            lines += _wrapped(6, _device_statistics(device, blocked=resource["suspended"]), hang=0)
-    for connection in resource.get("connections", ()):
-        lines += _wrapped(2, _connection(connection, verbose, statistics), hang=4)
-        for peer_device in connection["peer_devices"]:
-            if verbose or connection["connection-state"] == "Connected":
-                lines += _wrapped(4, _peer_device(peer_device, verbose), hang=4)
-                if statistics:
-                    lines += _wrapped(8, _peer_statistics(peer_device), hang=0)
+        lines += _wrapped(2, 6, *_device(device, path, style, only=only, blocked=resource["suspended"]))
+    for connection in resource["connections"]:
+        lines += _wrapped(2, 6, _connection(connection, style))
+        if style.verbose or style.statistics or connection["connection-state"] == "Connected":
+            for peer in connection["peer_devices"]:
+                lines += _wrapped(4, 8, *_peer_device(peer, style, only=only))
     return "".join(f"{line}\n" for line in lines) + "\n"
 
 
-def _resource(resource: _Part, verbose: bool, statistics: bool) -> list[str]:
+def _resource(resource: _Part, style: Style) -> Sequence[list[str]]:
     found = [resource["name"]]
-    if verbose:
+    if style.verbose:
         found.append(f"node-id:{resource['node-id']}")
-    found.append(f"role:{_coloured(resource['role'], {'Primary': _BOLD_GREEN})}")
+    found.append(f"role:{style.colour.role(resource['role'], own=True)}")
     causes = [cause for cause in ("user", "no-data", "fencing", "quorum") if resource[f"suspended-{cause}"]]
-    if verbose or causes:
-        found.append(f"suspended:{','.join(causes) if causes else 'no'}")
-    failing = resource["force-io-failures"]
-    if verbose or failing:
-        found.append(f"force-io-failures:{_RED + 'yes' if failing else _BOLD_GREEN + 'no'}{_END}")
-    return found + ([f"write-ordering:{resource['write-ordering']}"] if statistics else [])
+    if style.verbose or causes:
+        found.append(f"suspended:{','.join(causes) or 'no'}")
+    if style.verbose or resource["force-io-failures"]:
+        found.append(f"force-io-failures:{style.colour.yes_or_no(resource['force-io-failures'], good=False)}")
+    if style.verbose and style.statistics:
+        return found, [f"write-ordering:{resource['write-ordering']}"]
+    return (found,)
 
 
-def _device(device: _Part, path: str, verbose: bool, several: bool) -> list[str]:
-    found = [f"volume:{device['volume']}"] if verbose or several else []
-    if verbose:
+def _device(device: _Part, path: str, style: Style, *, only: bool, blocked: bool) -> Sequence[list[str]]:
+    found = [] if only and not style.verbose else [f"volume:{device['volume']}"]
+    if style.verbose:
         found.append(f"minor:{device['minor']}")
-    state = device["disk-state"]
-    colours = {} if device["client"] else _DISK_COLOURS
-    found.append(f"disk:{_coloured(state, colours)}")
-    if device["client"] and verbose:
-        found.append("client:yes")
-    if verbose:
+    client = device["client"]
+    found.append(f"disk:{style.colour.disk(device['disk-state'], own=True, intended_diskless=client)}")
+    if device["disk-state"] == "Diskless" and (style.verbose or not style.terminal):
+        found.append(f"client:{_YES[client]}")
+    if style.verbose:
         found.append(f"backing_dev:{path}")
-    if verbose or not device["quorum"]:
-        found.append(f"quorum:{_BOLD_GREEN + 'yes' if device['quorum'] else _RED + 'no'}{_END}")
-    return found
+    if style.verbose or not device["quorum"]:
+        found.append(f"quorum:{style.colour.yes_or_no(device['quorum'], good=True)}")
+    statistics: list[str] = []
+    if style.statistics:
+        names = ("size", "read", "written", "al-writes", "bm-writes", "upper-pending", "lower-pending")
+        statistics = [f"{name}:{device[name]}" for name in (names if style.verbose else ("read", "written"))]
+        statistics += ["al-suspended:no"] if style.verbose else []
+    if style.verbose or blocked:
+        (statistics if style.statistics else found).append(f"blocked:{'upper' if blocked else 'no'}")
+    return (found, statistics) if statistics else (found,)
 
 
-def _device_statistics(device: _Part, *, blocked: bool) -> list[str]:
-    names = ("size", "read", "written", "al-writes", "bm-writes", "upper-pending", "lower-pending")
-    return [f"{name}:{device[name]}" for name in names] + ["al-suspended:no", f"blocked:{'upper' if blocked else 'no'}"]
-
-
-def _connection(connection: _Part, verbose: bool, statistics: bool) -> list[str]:
-    found = [connection["name"]]
-    if verbose:
+def _connection(connection: _Part, style: Style) -> list[str]:
+    found, connected = [connection["name"]], connection["connection-state"] == "Connected"
+    if style.verbose:
         found.append(f"node-id:{connection['peer-node-id']}")
-    connected = connection["connection-state"] == "Connected"
-    if verbose or not connected:
-        state = connection["connection-state"]
-        found.append(f"connection:{state if connected else _RED + state + _END}")
-    if verbose or connected:
-        found.append(f"role:{_coloured(connection['peer-role'], {'Primary': _BOLD_GREEN})}")
-    if verbose:
-        found.append(f"congested:{'yes' if connection['congested'] else 'no'}")
-    if statistics:
-        found += [f"ap-in-flight:{connection['ap-in-flight']}", f"rs-in-flight:{connection['rs-in-flight']}"]
+    if style.verbose or not connected:
+        found.append(f"connection:{style.colour.connection(connection['connection-state'])}")
+    if style.verbose or connected:
+        found.append(f"role:{style.colour.role(connection['peer-role'], own=False)}")
+    if style.verbose or connection["congested"]:
+        found.append(f"congested:{_YES[connection['congested']]}")
+        found += [f"{name}:{connection[name]}" for name in ("ap-in-flight", "rs-in-flight")]
     return found
 
 
-def _peer_device(peer: _Part, verbose: bool) -> list[str]:
-    found = [f"volume:{peer['volume']}"] if verbose else []
-    if verbose or peer["replication-state"] not in ("Established", "Off"):
-        found.append(f"replication:{peer['replication-state']}")
-    found.append(f"peer-disk:{_coloured(peer['peer-disk-state'], {} if peer['peer-client'] else _PEER_COLOURS)}")
-    if peer["replication-state"].startswith(("Sync", "PausedSync", "Verify")):
-        found.append(f"done:{peer['percent-in-sync']:.2f}")
-    return found + ([f"resync-suspended:{peer['resync-suspended']}"] if verbose else [])
+def _peer_device(peer: _Part, style: Style, *, only: bool) -> Sequence[list[str]]:
+    found = [] if only and not style.verbose else [f"volume:{peer['volume']}"]
+    replication, disk, client = peer["replication-state"], peer["peer-disk-state"], peer["peer-client"]
+    if style.verbose or replication not in ("Established", "Off"):
+        found.append(f"replication:{style.colour.replication(replication)}")
+    found.append(f"peer-disk:{style.colour.disk(disk, own=False, intended_diskless=client)}")
+    if disk == "Diskless" and (style.verbose or not style.terminal):
+        found.append(f"peer-client:{_YES[client]}")
+    if "percent-resync-done" in peer:
+        found.append(f"done:{peer['percent-resync-done']:.2f}")
+    if style.verbose or peer["resync-suspended"] != "no":
+        found.append(f"resync-suspended:{peer['resync-suspended']}")
+    if not style.statistics:
+        return (found,)
+    names = ["received", "sent"]
+    names += ["out-of-sync"] if style.verbose or peer["out-of-sync"] else []
+    names += ["pending", "unacked"] if style.verbose else []
+    return found, [f"{name}:{peer[name]}" for name in names]
 
 
-def _peer_statistics(peer: _Part) -> list[str]:
-    return [f"{name}:{peer[name]}" for name in ("received", "sent", "out-of-sync", "pending", "unacked")]
-
-
-def _coloured(word: str, colours: Mapping[str, str]) -> str:
-    return f"{colours[word]}{word}{_END}" if word in colours else word
-
-
-def _wrapped(indent: int, parts: Sequence[str], *, hang: int) -> list[str]:
-    lines, line = [], " " * indent + parts[0]
-    for part in parts[1:]:
-        if len(line) + 1 + len(part) > _WIDTH:
-            lines.append(line)
-            line = " " * (indent + hang) + part
-        else:
-            line += f" {part}"
-    return [*lines, line]
+def _wrapped(indent: int, hanging: int, *rows: Sequence[str]) -> list[str]:
+    """Rows of words, each broken where it would become too wide; colour codes count as text, as in the real tool."""
+    lines: list[str] = []
+    for words in rows:
+        line = " " * (hanging if lines else indent) + words[0]
+        for word in words[1:]:
+            if len(line) + 1 + len(word) > _WIDTH:
+                lines.append(line)
+                line = " " * hanging + word
+            else:
+                line += f" {word}"
+        lines.append(line)
+    return lines

@@ -76,7 +76,7 @@ class _Interpreter:
     def _pipeline(self, pipeline: syntax.Pipeline) -> Program:
         descriptors = self._process.descriptors
         for command in pipeline.commands[:-1]:
-            piped = Transcript()
+            piped = Transcript(terminal=False)
             yield from self._forked(command, {**descriptors, 1: piped.channel(1)})
             descriptors = {**descriptors, 0: Data(piped.text(1).encode())}
         last = pipeline.commands[-1]
