@@ -14,7 +14,7 @@ from quorate.explain.listing import Listing
 from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
 from quorate.explain.whereabouts import Candidate, candidates
 from quorate.placement import layout_of, text
-from quorate.volumes import effective, life
+from quorate.volumes import effective, transitions
 from quorate.volumes.observe import disks_of, observe
 from quorate.volumes.view import Disk, ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
@@ -159,7 +159,8 @@ def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
         # It makes a secret for what it would write; nothing is written here.
         wait = form(view, now, Random(0)).wait
     else:
-        return life.advance(view, now).waits
+        asked = transitions.advance(view, now)
+        return asked.waits if asked is not None else ()
     return (wait,) if wait is not None else ()
 
 

@@ -10,13 +10,26 @@ import pytest
 from quorate.api import annotation_keys, labels
 from quorate.api.meta import NodeName
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.api.storage.drbd import Address
 from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.struct import replace
 from quorate.engine import Create, Delete, Patch, Plan
-from quorate.volumes import life
+from quorate.volumes import attach, transitions
 from quorate.volumes.life import Advance, NewReplica
-from quorate.volumes.view import VolumeView
-from tests.volumes.volume.making import A, D, ago, decided, formed, name, node, picture, unscheduled, written
+from quorate.volumes.view import ReplicaView, VolumeView
+from tests.volumes.volume.making import (
+    A,
+    D,
+    ago,
+    decided,
+    formed,
+    name,
+    node,
+    picture,
+    unscheduled,
+    with_replica,
+    written,
+)
 
 
 @pytest.fixture
@@ -24,8 +37,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Lets a test say what the transitions ask for."""
 
     def ask(answer: Advance, view: VolumeView | None = None, queue: tuple[AttachRequest, ...] = ()) -> Plan:
-        monkeypatch.setattr(life, "advance", lambda *_: answer)
-        monkeypatch.setattr(life, "attach_requests", lambda *_: queue)
+        monkeypatch.setattr(transitions, "advance", lambda *_: answer)
+        monkeypatch.setattr(attach, "requests", lambda *_: queue)
         return decided(view or formed())
 
     return ask
@@ -105,3 +118,19 @@ def test_a_deleting_volume_that_is_still_in_use_gets_nothing_new(asked: Any) -> 
     rv = view.volume
     gone = changed(view, rv=replace(rv, metadata=replace(rv.metadata, deletion_timestamp=ago(1))))
     assert created(asked(Advance(create=(NewReplica(D),)), gone)) == []
+
+
+def test_a_member_that_listens_elsewhere_is_made_known_as_a_new_revision() -> None:
+    """An agent whose port an older replica has chooses another."""
+    view = formed()
+
+    def moved(each: ReplicaView) -> ReplicaView:
+        drbd = each.replica.status.drbd
+        config = replace(drbd.config, address=Address(ipv4="10.0.0.2", port=7042))
+        status = replace(each.replica.status, drbd=replace(drbd, config=config))
+        return changed(each, replica=replace(each.replica, status=status))
+
+    plan = decided(with_replica(view, 1, moved))
+    assert plan.transition is not None
+    assert written(plan).datamesh_revision == view.volume.status.datamesh_revision + 1
+    assert [each.addresses[0].address.port for each in written(plan).datamesh.members] == [7000, 7042, 7000]

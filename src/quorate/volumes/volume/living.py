@@ -15,12 +15,13 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
 from quorate.disks.expansion import Expansion
 from quorate.engine import Create, Delete, Patch, Write
-from quorate.volumes import life, places, resize
+from quorate.volumes import attach, places, resize, transitions
 from quorate.volumes.attach import comparison
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
+from quorate.volumes.volume.addresses import with_new_addresses
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.replicas import free_ids, new_replica
 from quorate.volumes.waits import Wait
@@ -28,15 +29,18 @@ from quorate.volumes.waits import Wait
 
 def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     """One pass over a volume that has been formed."""
+    moved = with_new_addresses(view)
+    if moved is not None:
+        return Outcome(moved, advances=True)
     status = view.volume.status
-    queue = life.attach_requests(view, now)
+    queue = attach.requests(view, now)
     if queue != status.attach_requests:
         status = replace(status, attach_requests=queue)
         view = view.with_status(status)
     compared = comparison.finished(view)
     if compared is not None:
         return Outcome(compared, advances=True)
-    asked = life.advance(view, now)
+    asked = transitions.advance(view, now) or Advance()
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)

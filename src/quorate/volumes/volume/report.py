@@ -11,7 +11,7 @@ from quorate.api.meta import Condition, ConditionStatus
 from quorate.api.storage.drbd import DiskState
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
 from quorate.api.struct import replace
-from quorate.volumes import life
+from quorate.volumes import effective
 from quorate.volumes.places import Places
 from quorate.volumes.settling import young
 from quorate.volumes.view import VolumeView
@@ -33,7 +33,7 @@ def composed(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
         membership_layout=membership_layout(view),
     )
     if not view.forming:
-        counted = replace(counted, effective_layout=life.effective_layout(view) or status.effective_layout)
+        counted = replace(counted, effective_layout=effective.layout(view))
     view = view.with_status(counted)
     found = conditions.merge(
         counted.conditions, verdicts(view, places, wait, now), now=now, generation=view.volume.metadata.generation

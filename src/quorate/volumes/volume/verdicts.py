@@ -32,7 +32,7 @@ from quorate.disks.entries import replica as entry_of
 from quorate.disks.entries import requested
 from quorate.disks.requests import State
 from quorate.placement.layout import layout_of
-from quorate.volumes import life
+from quorate.volumes import attach, resize
 from quorate.volumes.places import Places
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
@@ -70,7 +70,7 @@ def verdicts(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
         DualPrimaryLinkLost.COPIES_AGREE(),
         StatusLost.STATUS_PRESENT(),
     )
-    said = {verdict.type: verdict for verdict in (*own, *life.resize_verdicts(view), *life.attach_verdicts(view, now))}
+    said = {verdict.type: verdict for verdict in (*own, *resize.verdicts(view), *attach.verdicts(view, now))}
     return tuple(said.values())
 
 

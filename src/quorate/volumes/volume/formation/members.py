@@ -18,6 +18,13 @@ def addresses(replica: ReplicaView) -> Mapping[str, Address]:
     return {INTERNAL: replica.address} if replica.address is not None else {}
 
 
+def addresses_of(replica: ReplicaView) -> tuple[NetworkAddress, ...]:
+    """The same, as the datamesh has it."""
+    return tuple(
+        NetworkAddress(system_network_name=network, address=address) for network, address in addresses(replica).items()
+    )
+
+
 def member_of(view: VolumeView, replica: ReplicaView, *, hidden: bool = False) -> Member:
     """As it joins. It must have a node."""
     spec = replica.replica.spec
@@ -29,10 +36,7 @@ def member_of(view: VolumeView, replica: ReplicaView, *, hidden: bool = False) -
         node_name=spec.node_name,
         node_id=replica.id,
         zone=node.zone_name if node is not None else "",
-        addresses=tuple(
-            NetworkAddress(system_network_name=network, address=address)
-            for network, address in addresses(replica).items()
-        ),
+        addresses=addresses_of(replica),
         lvm_volume_group_name=spec.lvm_volume_group_name or "",
         lvm_volume_group_thin_pool_name=spec.lvm_volume_group_thin_pool_name or "",
         hidden=hidden,
