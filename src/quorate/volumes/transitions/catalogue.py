@@ -9,6 +9,9 @@
 | ChangeReplicaType      | Access and tie-breaker: Retype. With or from a disk: as a removal, then as an addition      |
 | ChangeQuorum           | SetRedundancy                                                                              |
 | ForceDetach            | Detach                                                                                     |
+| Attach, Detach         | Promote; Demote                                                                            |
+| Enable-, DisableMultiattach | AllowTwoPrimaries; ForbidTwoPrimaries                                                 |
+| ResizeVolume           | Resize                                                                                     |
 
 In brackets: where the layout has a tie-breaker. Around every change of the number of voters it is hidden first and
 shown last, if their number is then even. A tie-breaker that is replaced: the new one joins hidden and is shown by the
@@ -23,6 +26,9 @@ from typing import Final
 
 from quorate.api.storage.datamesh import TransitionGroup, TransitionType
 from quorate.api.storage.drbd import ReplicaType
+from quorate.volumes.attach import changes as attach
+from quorate.volumes.attach import guards as attach_guards
+from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, guards
 from quorate.volumes.transitions.rules import Rule
 
@@ -39,7 +45,12 @@ SHOW_TIE_BREAKER: Final = Rule("ShowTieBreaker", changes.show_tie_breaker, guard
 RETYPE: Final = Rule("Retype", changes.retype)
 LOWER_REDUNDANCY: Final = Rule("LowerRedundancy", changes.lower_redundancy, guards.may_leave, votes=True)
 SET_REDUNDANCY: Final = Rule("SetRedundancy", changes.set_redundancy, guards.may_set_redundancy, votes=True)
-DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach)
+DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, beside=True)
+PROMOTE: Final = Rule("Promote", attach.attach, attach_guards.may_attach, attach_guards.not_primary_yet, beside=True)
+DEMOTE: Final = Rule("Demote", attach.detach, done=attach_guards.still_primary, beside=True)
+ALLOW_TWO_PRIMARIES: Final = Rule("AllowTwoPrimaries", attach.allow_two, attach_guards.may_allow_two)
+FORBID_TWO_PRIMARIES: Final = Rule("ForbidTwoPrimaries", attach.forbid_two, attach_guards.may_forbid_two)
+RESIZE: Final = Rule("Resize", growth.grow, growth.may_grow, growth.is_smaller)
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
@@ -59,6 +70,11 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             LOWER_REDUNDANCY,
             SET_REDUNDANCY,
             DETACH,
+            PROMOTE,
+            DEMOTE,
+            ALLOW_TWO_PRIMARIES,
+            FORBID_TWO_PRIMARIES,
+            RESIZE,
         )
     }
 )
@@ -86,8 +102,12 @@ def group_of(
             return TransitionGroup.QUORUM
         case TransitionType.FORCE_REMOVE_REPLICA:
             return TransitionGroup.EMERGENCY
-        case TransitionType.FORCE_DETACH:
+        case TransitionType.FORCE_DETACH | TransitionType.ATTACH | TransitionType.DETACH:
             return TransitionGroup.ATTACHMENT
+        case TransitionType.ENABLE_MULTIATTACH | TransitionType.DISABLE_MULTIATTACH:
+            return TransitionGroup.MULTIATTACH
+        case TransitionType.RESIZE_VOLUME:
+            return TransitionGroup.RESIZE
     votes = any(rule.votes for rule in steps_of(kind, before=before, after=after, tie_breaker=tie_breaker))
     voting = _DISKFUL in (before, after) or (votes and tie_breaker)
     return TransitionGroup.VOTING_MEMBERSHIP if voting else TransitionGroup.NON_VOTING_MEMBERSHIP
@@ -117,6 +137,16 @@ def _steps(
             yield SET_REDUNDANCY
         case TransitionType.FORCE_DETACH:
             yield DETACH
+        case TransitionType.ATTACH:
+            yield PROMOTE
+        case TransitionType.DETACH:
+            yield DEMOTE
+        case TransitionType.ENABLE_MULTIATTACH:
+            yield ALLOW_TWO_PRIMARIES
+        case TransitionType.DISABLE_MULTIATTACH:
+            yield FORBID_TWO_PRIMARIES
+        case TransitionType.RESIZE_VOLUME:
+            yield RESIZE
         case _:
             raise ValueError(f"{kind} is not a transition of members")
 

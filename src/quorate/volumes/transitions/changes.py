@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.datamesh import Member, Transition
+from quorate.api.storage.datamesh import Member, Transition, TransitionType
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -94,7 +94,10 @@ def retype(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
 
 
 def hide_tie_breaker(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
-    """Nobody without a disk counts."""
+    """Nobody without a disk counts, while the number of voters changes. One that has no vote goes without that."""
+    subject = view.members_by_name.get(subject_of(transition))
+    if subject is not None and subject.hidden and not subject.excused and _goes(transition):
+        return view.volume.status
     members = tuple(member if is_diskful(member) else replace(member, hidden=True) for member in view.members)
     return with_members(view, members)
 
@@ -174,6 +177,10 @@ def with_members(
     datamesh = replace(status.datamesh, members=after, forget=told)
     shared = replace(status.drbd.config, quorum=majority(len(voters(after))))
     return replace(status, datamesh=datamesh, drbd=replace(status.drbd, config=shared))
+
+
+def _goes(transition: Transition) -> bool:
+    return transition.type in (TransitionType.REMOVE_REPLICA, TransitionType.FORCE_REMOVE_REPLICA)
 
 
 def _unforgotten(view: VolumeView, members: Iterable[Member]) -> tuple[int, ...]:

@@ -137,6 +137,8 @@ def may_join(view: VolumeView, transition: Transition) -> Wait | None:
         return _wait("NotPrepared", f"{ids([name])} has no node or no address yet", name)
     if replica.replica.deleting:
         return _wait("Deleting", f"{ids([name])} is being deleted", name)
+    if not replica.fresh:
+        return _wait("AgentSilent", f"the agent of {ids([name])} is silent", name)
     beside = [member.name for member in view.members if member.node_name == replica.node_name and member.name != name]
     if beside:
         return _wait("NodeTaken", f"{ids(beside)} is on {replica.node_name} already", name)

@@ -1,7 +1,8 @@
 """Which transitions could begin now, in the order in which they are tried. The walk decides whether one may.
 
-Force first, because it is for those who cannot wait; then whoever leaves, joins or changes, as the replicas ask for it
-(``datameshPendingTransition``); then what the volume itself lacks: a tie-breaker to be shown, copies to be promised.
+Force first, because it is for those who cannot wait; then whoever begins or ends to use it; then whoever leaves, joins
+or changes, as the replicas ask for it (``datameshPendingTransition``); then what the volume itself lacks: a tie-breaker
+to be shown, copies to be promised, a larger size.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from datetime import datetime
 
 from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, TransitionType
-from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.datamesh import Member, Transition, TransitionType
+from quorate.volumes.attach import proposals as attach
+from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.catalogue import group_of, steps_of
 from quorate.volumes.transitions.guards import may_set_redundancy
-from quorate.volumes.transitions.members import has_tie_breaker, is_fresh, is_up
+from quorate.volumes.transitions.making import make
+from quorate.volumes.transitions.members import is_fresh, is_up
 from quorate.volumes.transitions.nodes import is_gone
 from quorate.volumes.view import ReplicaView, VolumeView
 
@@ -32,6 +34,8 @@ def proposals(view: VolumeView, now: datetime) -> Iterator[Transition]:
 
 def _all(view: VolumeView, now: datetime) -> Iterator[Transition]:
     yield from _by_force(view, now)
+    for use, name in attach.proposals(view):
+        yield make(view, use, now, name)
     if view.volume.deleting:
         return
     asking = [(replica, replica.replica.status.datamesh_pending_transition) for replica in view.replicas]
@@ -55,6 +59,8 @@ def _all(view: VolumeView, now: datetime) -> Iterator[Transition]:
     asked_for = view.volume.status.drbd.config.quorum_minimum_redundancy
     if changes.possible_redundancy(view) != asked_for and may_set_redundancy(view, redundancy) is None:
         yield redundancy
+    if growth.is_due(view):
+        yield make(view, TransitionType.RESIZE_VOLUME, now)
 
 
 def removal(view: VolumeView, member: Member, now: datetime) -> Transition:
@@ -62,31 +68,6 @@ def removal(view: VolumeView, member: Member, now: datetime) -> Transition:
     lost = is_gone(view, member.node_name) and not is_fresh(view, member.name)
     kind = TransitionType.FORCE_REMOVE_REPLICA if lost else TransitionType.REMOVE_REPLICA
     return make(view, kind, now, member.name, before=member.type)
-
-
-def make(
-    view: VolumeView,
-    kind: TransitionType,
-    now: datetime,
-    name: ReplicaName | None = None,
-    *,
-    before: ReplicaType | None = None,
-    after: ReplicaType | None = None,
-) -> Transition:
-    """A transition of which nothing has begun."""
-    tie_breaker = has_tie_breaker(view)
-    retyped = kind is TransitionType.CHANGE_REPLICA_TYPE
-    rules = steps_of(kind, before=before, after=after, tie_breaker=tie_breaker)
-    return Transition(
-        type=kind,
-        group=group_of(kind, before, after, tie_breaker=tie_breaker),
-        replica_name=name,
-        replica_type=None if retyped else (before or after),
-        from_replica_type=before if retyped else None,
-        to_replica_type=after if retyped else None,
-        started_at=now,
-        steps=tuple(Step(name=rule.name, status=StepStatus.PENDING) for rule in rules),
-    )
 
 
 def forced_replica(view: VolumeView) -> ReplicaView | None:
@@ -123,5 +104,6 @@ def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
         if member.attached and (meant or lost):
             yield make(view, TransitionType.FORCE_DETACH, now, member.name)
     forced = forced_replica(view)
-    if forced is not None and forced.member is not None and not view.volume.deleting:
+    # Its object is deleted first: otherwise it would ask to join again as soon as it is out.
+    if forced is not None and forced.member is not None and forced.replica.deleting and not view.volume.deleting:
         yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, forced.name, before=forced.member.type)

@@ -47,8 +47,10 @@ class Rule:
     done: Objection = unobjected
     #: Changes who counts, or how many copies are needed.
     votes: bool = False
-    #: Runs the risk of a member less meanwhile: a copy that is being made does not count yet.
+    #: A copy is being made, which does not count yet.
     syncs: bool = False
+    #: Changes nothing that members must agree on: it begins whether or not what came before is confirmed.
+    beside: bool = False
 
 
 def subject_of(transition: Transition) -> ReplicaName:

@@ -7,6 +7,7 @@
 | leaves, the tie-breaker is hidden for it | it is needed after all              | ends, tie-breaker shown           |
 | leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
 |                                          | are not good any more               |                                   |
+| grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
 So nothing that waits for somebody who may never come back keeps a volume from its tie-breaker or its copies.
 """
@@ -18,11 +19,13 @@ from datetime import datetime
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.volumes.resize import growth
 from quorate.volumes.transitions.catalogue import FORGET, HIDE, SHOW
 from quorate.volumes.transitions.changes import due_tie_breaker
+from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_diskful, is_fresh
-from quorate.volumes.transitions.proposals import make, removal
-from quorate.volumes.transitions.walking import with_transition
+from quorate.volumes.transitions.proposals import removal
+from quorate.volumes.transitions.walking import has_begun, with_transition
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Wait
 
@@ -33,10 +36,12 @@ _ENDLESS = frozenset({_COPIES_MISSING, "NotUp", "NotConnected", "WaitingForSync"
 
 def abandoned(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
     """The status without a transition whose subject now wants the opposite; None: it goes on."""
+    if transition.type is TransitionType.RESIZE_VOLUME:
+        return growth.given_up(view, transition, now)
     name = transition.replica_name
     if transition.type is not TransitionType.ADD_REPLICA or name is None or not _is_leaving(view, name):
         return None
-    if _status_of(transition, SHOW.name) not in (None, StepStatus.PENDING):
+    if has_begun(transition, SHOW):
         return None
     member = view.members_by_name.get(name)
     instead = removal(view, member, now) if member is not None else None
@@ -81,7 +86,3 @@ def _is_leaving(view: VolumeView, name: ReplicaName) -> bool:
 
 def _has_active_step(transition: Transition) -> bool:
     return any(step.status is StepStatus.ACTIVE for step in transition.steps)
-
-
-def _status_of(transition: Transition, name: str) -> StepStatus | None:
-    return next((step.status for step in transition.steps if step.name == name), None)

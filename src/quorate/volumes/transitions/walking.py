@@ -2,8 +2,8 @@
 
 A step **begins** with one write: its change, the next revision, and itself as Active. It needs
 
-- every member's confirmation of whatever came before: so members differ by one step at most, and whatever order they
-  apply it in, only "before" and "after" can meet;
+- every member's confirmation of whatever came before (not for a change of roles): so members differ by one step at
+  most, and whatever order they apply it in, only "before" and "after" can meet;
 - its guard's consent;
 - for a step that changes votes: that nobody's node or drive is locked, and that no other transition is between its
   first and its last such step.
@@ -22,11 +22,12 @@ from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, T
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.catalogue import RULES
+from quorate.volumes.transitions.catalogue import RULES, SHOW
 from quorate.volumes.transitions.confirmation import absent, connected_still, excuse_refused, unconfirmed, wait_for
 from quorate.volumes.transitions.guards import has_consent, is_forced
+from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.nodes import is_past_grace
-from quorate.volumes.transitions.rules import Locks, Rule, active_step
+from quorate.volumes.transitions.rules import Locks, Rule, active_step, subject_of
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Wait
 
@@ -59,6 +60,8 @@ def walk(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
         if gone and (refusal := _not_excused(walk.view, transition, gone)) is not None:
             waiting = wait_for(walk.view, missing, step.datamesh_revision)
             return Wait(refusal.reason, f"{waiting.message}; {refusal.message}", waiting.blockers)
+        if (joiner := _joiner(walk.view, gone, transition)) is not None:
+            return _sent_away(walk, joiner)
         if gone:
             excused = changes.excuse(walk.view, (member.name for member in gone))
             return _at_revision(excused, transition, at)
@@ -118,10 +121,12 @@ def _begin_next(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | 
     # A member that is being told for the first time has nothing to confirm.
     gone = absent(view, missing, None, walk.now)
     slow = [member for member in missing if member not in gone]
-    if slow:
+    if slow and not rule.beside:
         return wait_for(view, slow, view.volume.status.datamesh_revision)
     if gone and (refusal := _not_excused(view, transition, gone)) is not None:
         return refusal
+    if (joiner := _joiner(view, gone, transition)) is not None:
+        return _sent_away(walk, joiner)
     told = walk.after(changed)
     here = [member.name for member in gone if member.name in told.view.members_by_name]
     if here:
@@ -158,6 +163,35 @@ def _not_excused(view: VolumeView, transition: Transition, gone: tuple[Member, .
     if is_forced(transition) and has_consent(view, transition):
         return connected_still(view, gone)
     return excuse_refused(view, gone)
+
+
+def _joiner(view: VolumeView, gone: tuple[Member, ...], transition: Transition) -> Transition | None:
+    """Of those that are gone, one that is joining and has no vote yet: its transition."""
+    names = {member.name for member in gone if member.hidden}
+    return next(
+        (
+            each
+            for each in view.volume.status.datamesh_transitions
+            if each.type is TransitionType.ADD_REPLICA and each.replica_name in names and not has_begun(each, SHOW)
+        ),
+        None,
+    )
+
+
+def _sent_away(walk: Walk, joining: Transition) -> ReplicatedVolumeStatus:
+    """One that falls silent while it joins is not excused but forgotten, and joins again when it is back.
+
+    Members that only took it out of their files would count it, because only a link can hide it: in a layout with a
+    tie-breaker the next loss would not be survived.
+    """
+    member = walk.view.members_by_name[subject_of(joining)]
+    instead = make(walk.view, TransitionType.FORCE_REMOVE_REPLICA, walk.now, member.name, before=member.type)
+    return with_transition(walk.view.volume.status, joining, instead)
+
+
+def has_begun(transition: Transition, rule: Rule) -> bool:
+    """Whether a step of this sort is under way or over."""
+    return any(step.name == rule.name and step.status is not StepStatus.PENDING for step in transition.steps)
 
 
 def _differs(after: ReplicatedVolumeStatus, before: ReplicatedVolumeStatus) -> bool:

@@ -1,0 +1,411 @@
+"""A volume on the lab's kernel, with a controller and agents as small as can be: they carry out what is decided.
+
+Everything that decides is the real thing: ``advance`` on the one side, the rendered ``.res`` files and the lab's
+drbdadm on the other. In between there is no API server: objects are attributes, and a pass is a call.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import ClassVar
+
+from quorate.api.core import Node
+from quorate.api.core.node import NodeCondition, NodeStatus
+from quorate.api.meta import NodeName, ObjectMeta, VolumeName
+from quorate.api.names import replica, replica_id
+from quorate.api.quantity import Quantity
+from quorate.api.scalars import ReplicaName
+from quorate.api.secret import Secret
+from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.api.storage.configuration import Configuration, Replication, Topology, VolumeAccess
+from quorate.api.storage.datamesh import Datamesh, Member, PendingTransition, Transition
+from quorate.api.storage.drbd import Address, DrbdConfig, DrbdStatus, ReplicaDrbd, ReplicaType, SharedSecretAlgorithm
+from quorate.api.storage.rv import (
+    AttachRequest,
+    AttachSource,
+    ReplicatedVolumeSpec,
+    ReplicatedVolumeStatus,
+    VolumeDrbd,
+    VolumeDrbdConfig,
+)
+from quorate.api.storage.rvr import ReplicatedVolumeReplicaSpec, ReplicatedVolumeReplicaStatus
+from quorate.api.struct import replace
+from quorate.drbd.resource_file import render
+from quorate.drbd.status import parse_status
+from quorate.lab.drives import Drive
+from quorate.lab.host import Host
+from quorate.lab.kernel import World
+from quorate.placement.layout import LEVELS
+from quorate.volumes.datamesh import config_of
+from quorate.volumes.transitions import advance
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView
+from quorate.volumes.volume.formation.members import member_of
+
+VOLUME = VolumeName("v")
+FILE = "/etc/drbd.d/v.res"
+DISK = "/dev/vg0/v"
+MINOR = 1000
+START = datetime(2026, 11, 16, tzinfo=UTC)
+D, A, TB = ReplicaType.DISKFUL, ReplicaType.ACCESS, ReplicaType.TIE_BREAKER
+
+
+class Machines:
+    """Nodes n0, n1 …, each for the member with that id, and what their agents do."""
+
+    def __init__(self, count: int) -> None:
+        self.world = World()
+        self.hosts = [self._host(number) for number in range(count)]
+        self._made: set[int] = set()
+
+    def _host(self, number: int) -> Host:
+        host = Host(self.world, f"n{number}", [f"10.0.0.{number}"])
+        host.insert_drive(Drive(f"A{number}", 1 << 26, slot="1"))
+        for words in (("vgcreate", "vg0", "/dev/sda"), ("lvcreate", "-y", "-L", "32M", "-n", "v", "vg0")):
+            assert host.execute(words).exit_code == 0
+        return host
+
+    def run(self, number: int, *words: str, fails: bool = False) -> str:
+        result = self.hosts[number].execute(words)
+        assert fails or result.exit_code == 0, (number, words, result)
+        return result.stdout
+
+    def wait(self, seconds: float) -> None:
+        self.world.advance(self.world.now + seconds)
+
+    def realise(self, number: int, config: DrbdConfig) -> None:
+        """What an agent does with a config, in its order: down; file, metadata, up, adjust; forget; role."""
+        up = self.status(number) is not None
+        if config.down:
+            if up:
+                self.run(number, "drbdsetup", "down", VOLUME)
+            return
+        self.hosts[number].files[FILE] = render(VOLUME, NodeName(f"n{number}"), config).encode()
+        if config.type is D and number not in self._made:
+            self._made.add(number)
+            self.run(number, "drbdadm", "-c", FILE, "create-md", "--max-peers=7", "--force", VOLUME)
+        self.run(number, "drbdadm", "-c", FILE, "adjust" if up else "up", VOLUME)
+        for node_id in config.forget:
+            self.run(number, "drbdsetup", "forget-peer", VOLUME, str(node_id), fails=True)
+        status = self.status(number)
+        assert status is not None
+        if config.primary != (status.role == "Primary"):
+            self.run(number, "drbdadm", "-c", FILE, "primary" if config.primary else "secondary", VOLUME, fails=True)
+
+    def wipe(self, number: int) -> None:
+        """The disk goes with its replica: whoever comes next makes metadata anew."""
+        self._made.discard(number)
+
+    def status(self, number: int) -> DrbdStatus | None:
+        if not self.hosts[number].powered:
+            return None
+        found = parse_status(self.run(number, "drbdsetup", "status", VOLUME, "--json", fails=True) or "[]")
+        return found[0] if found else None
+
+    def bootstrap(self, number: int) -> None:
+        self.wait(3)
+        self.run(number, "drbdsetup", "new-current-uuid", "--clear-bitmap", str(MINOR))
+        self.wait(1)
+
+    def cut(self, sides: Iterable[Iterable[int]]) -> None:
+        """Only members of one side reach each other."""
+        side_of = {number: side for side, numbers in enumerate(sides) for number in numbers}
+        pairs = [
+            (f"n{one}", f"n{other}")
+            for one in side_of
+            for other in side_of
+            if one < other and side_of[one] != side_of[other]
+        ]
+        self.world.set_cut(pairs)
+        self.wait(8)
+
+    def statuses(self) -> dict[int, DrbdStatus]:
+        """What every kernel that has the resource shows."""
+        found = {number: self.status(number) for number in range(len(self.hosts))}
+        return {number: status for number, status in found.items() if status is not None}
+
+
+def configuration(level: Replication) -> Configuration:
+    layout = LEVELS[level]
+    return Configuration(
+        replicated_storage_pool_name="pool",
+        replication=level,
+        topology=Topology.IGNORED,
+        volume_access=VolumeAccess.PREFERABLY_LOCAL,
+        failures_to_tolerate=layout.failures_to_tolerate,
+        guaranteed_minimum_data_redundancy=layout.data_redundancy,
+    )
+
+
+def address(number: int) -> Address:
+    return Address(ipv4=f"10.0.0.{number}", port=7000)
+
+
+def replica_of(number: int, kind: ReplicaType) -> ReplicatedVolumeReplica:
+    """Scheduled, with an address and a disk: all that it takes to join."""
+    return ReplicatedVolumeReplica(
+        metadata=ObjectMeta(name=replica(VOLUME, number)),
+        spec=ReplicatedVolumeReplicaSpec(
+            replicated_volume_name=VOLUME,
+            type=kind,
+            node_name=NodeName(f"n{number}"),
+            lvm_volume_group_name="vg0" if kind is D else None,
+        ),
+        status=ReplicatedVolumeReplicaStatus(
+            drbd=ReplicaDrbd(config=DrbdConfig(address=address(number), disk=DISK)),
+        ),
+    )
+
+
+def volume_of(level: Replication) -> ReplicatedVolume:
+    shared = VolumeDrbdConfig(
+        device_minor=MINOR,
+        shared_secret=Secret("a secret"),
+        shared_secret_alg=SharedSecretAlgorithm.SHA256,
+        quorum_minimum_redundancy=LEVELS[level].minimum_redundancy,
+        quorum=LEVELS[level].majority,
+    )
+    return ReplicatedVolume(
+        metadata=ObjectMeta(name=VOLUME),
+        spec=ReplicatedVolumeSpec(size=Quantity("32Mi"), replicated_storage_class_name="class"),
+        status=ReplicatedVolumeStatus(
+            configuration=configuration(level), drbd=VolumeDrbd(config=shared), datamesh_revision=1
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Written:
+    """One write of a step: what members that have applied it know, and those that have not."""
+
+    before: ReplicatedVolumeStatus
+    after: ReplicatedVolumeStatus
+    #: Ids of members whose agents were silent, and that nobody was in touch with.
+    silent: frozenset[int]
+    #: Under way when it was written, as it was then.
+    transition: Transition | None
+    #: The machines as they were, before anybody had applied it.
+    machines: Machines
+    #: What was seen when it was decided.
+    view: VolumeView
+
+    @property
+    def step(self) -> str:
+        """Such as ``AddReplica/Show``."""
+        if self.transition is None:
+            return "readmission"
+        active = [each.name for each in self.transition.steps if each.status.value == "Active"]
+        return f"{self.transition.type.value}/{active[0] if active else '-'}"
+
+
+@dataclass
+class Story:
+    """A volume that lives."""
+
+    level: Replication
+    kinds: list[ReplicaType]
+    #: Nodes that exist beside those of the first members.
+    spare: int = 2
+    #: Whether replicas are deleted as is asked for. Otherwise only this story's teller deletes them.
+    obedient: bool = False
+    machines: Machines = field(init=False)
+    rv: ReplicatedVolume = field(init=False)
+    replicas: dict[ReplicaName, ReplicatedVolumeReplica] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+    not_ready: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+    written: list[Written] = field(default_factory=list)
+    #: The controller dies after every write, having told only some of the members of it.
+    halting: ClassVar[Random | None] = None
+
+    def __post_init__(self) -> None:
+        self.machines = Machines(len(self.kinds) + self.spare)
+        self.rv = volume_of(self.level)
+        for number, kind in enumerate(self.kinds):
+            self.add(number, kind)
+        view = self.view()
+        members = tuple(member_of(view, each) for each in view.replicas)
+        self.rv = replace(self.rv, status=replace(self.rv.status, datamesh=Datamesh(members=members)))
+        self.agents()
+        self.machines.bootstrap(min(number for number, kind in enumerate(self.kinds) if kind is D))
+        self.agents()
+
+    # What the world does.
+
+    def add(self, number: int, kind: ReplicaType) -> None:
+        self.replicas[replica(VOLUME, number)] = replica_of(number, kind)
+
+    def delete(self, number: int) -> None:
+        found = self.replicas[replica(VOLUME, number)]
+        self.replicas[replica(VOLUME, number)] = replace(
+            found, metadata=replace(found.metadata, deletion_timestamp=self.now)
+        )
+
+    def change(self, number: int, kind: ReplicaType) -> None:
+        found = self.replicas[replica(VOLUME, number)]
+        group = "vg0" if kind is D else None
+        drbd = replace(found.status.drbd, config=replace(found.status.drbd.config, disk=DISK))
+        self.replicas[replica(VOLUME, number)] = replace(
+            found,
+            spec=replace(found.spec, type=kind, lvm_volume_group_name=group),
+            status=replace(found.status, drbd=drbd),
+        )
+
+    def attach(self, number: int, attached: bool = True) -> None:
+        """Put the node into the queue or take it out, and wait until that is done."""
+        node = NodeName(f"n{number}")
+        queue = [each for each in self.rv.status.attach_requests if each.node_name != node]
+        if attached:
+            queue.append(AttachRequest(node_name=node, since=self.now, source=AttachSource.PUBLISH_ON))
+        spec = replace(self.rv.spec, publish_on=tuple(each.node_name for each in queue))
+        self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=tuple(queue)))
+        self.settle()
+
+    def lose(self, number: int, *, alive: bool = False) -> None:
+        """The node goes dark: without power, or alive and out of everybody's reach."""
+        self.silent.add(number)
+        if alive:
+            self.machines.cut([{number}, set(range(len(self.machines.hosts))) - {number}])
+        else:
+            self.machines.hosts[number].power_off()
+        self.machines.wait(8)
+        self.agents()
+
+    def annotate(self, **annotations: str) -> None:
+        said = {f"storage.deckhouse.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
+        self.rv = replace(self.rv, metadata=replace(self.rv.metadata, annotations=said))
+
+    # What is seen of it.
+
+    @property
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.machines.world.now)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self.rv.status.datamesh.members
+
+    def member(self, number: int) -> Member:
+        return next(each for each in self.members if each.node_id == number)
+
+    def shape(self) -> str:
+        """Such as ``D0 D1 (D2) TB3``: in brackets whoever is hidden."""
+        short = {D: "D", A: "A", TB: "TB"}
+        named = [(f"{short[each.type]}{each.node_id}", each.hidden) for each in self.members]
+        return " ".join(f"({name})" if hidden else name for name, hidden in named)
+
+    def view(self) -> VolumeView:
+        nodes = {NodeName(f"n{number}"): self._node(number) for number in range(len(self.machines.hosts))}
+        members = {each.name: each for each in self.rv.status.datamesh.members}
+        replicas = tuple(
+            ReplicaView(replica=found, member=members.get(name), node=nodes[NodeName(f"n{replica_id(name)}")])
+            for name, found in sorted(self.replicas.items())
+        )
+        return VolumeView(name=VOLUME, rv=self.rv, replicas=replicas, nodes=nodes)
+
+    def _node(self, number: int) -> NodeView:
+        ready = NodeCondition(
+            type="Ready",
+            status="Unknown" if number in self.not_ready else "True",
+            last_transition_time=START - timedelta(hours=1),
+        )
+        machine = Node(metadata=ObjectMeta(name=f"n{number}"), status=NodeStatus(conditions=(ready,)))
+        known = None if number in self.gone else machine
+        return NodeView(NodeName(f"n{number}"), known, fresh=number not in self.silent)
+
+    # One pass of everybody.
+
+    def agents(self, only: Iterable[int] | None = None) -> None:
+        """Every agent that is heard realises its config and reports."""
+        for name in sorted(self.replicas):
+            number = replica_id(name)
+            if number not in self.silent and (only is None or number in only):
+                self._agent(name, number)
+        self.machines.wait(4)
+        self.report()
+
+    def _agent(self, name: ReplicaName, number: int) -> None:
+        view = self.view()
+        seen = view.by_name[name]
+        config = config_of(view, seen)
+        found = self.replicas[name]
+        if config is not None:
+            config = replace(config, disk=DISK if config.type is D else None)
+            self.machines.realise(number, config)
+            drbd = replace(found.status.drbd, config=config)
+            status = replace(found.status, drbd=drbd, datamesh_revision=config.datamesh_revision)
+            self.replicas[name] = replace(found, status=status)
+        elif self.machines.status(number) is None:
+            self.machines.wipe(number)
+
+    def report(self) -> None:
+        for name, found in self.replicas.items():
+            if replica_id(name) not in self.silent:
+                drbd = replace(found.status.drbd, status=self.machines.status(replica_id(name)))
+                self.replicas[name] = replace(found, status=replace(found.status, drbd=drbd))
+        self._ask()
+
+    def _ask(self) -> None:
+        """What the replicas' reconciler says that they want of the datamesh."""
+        members = {each.name: each for each in self.members}
+        for name, found in self.replicas.items():
+            asked = _pending(found, members.get(name))
+            self.replicas[name] = replace(found, status=replace(found.status, datamesh_pending_transition=asked))
+
+    def controller(self) -> bool:
+        """One pass; whether it wrote something."""
+        self.report()
+        view = self.view()
+        asked = advance(view, self.now)
+        assert asked is not None
+        if asked.status is not None:
+            self._write(asked.status)
+            return True
+        if asked.waiting is not None:
+            self.rv = replace(self.rv, status=asked.waiting)
+        for name in asked.delete if self.obedient else ():
+            self.delete(replica_id(name))
+        if asked.spent_annotations:
+            kept = {k: v for k, v in self.rv.metadata.annotations.items() if k not in asked.spent_annotations}
+            self.rv = replace(self.rv, metadata=replace(self.rv.metadata, annotations=kept))
+        return False
+
+    def _write(self, after: ReplicatedVolumeStatus) -> None:
+        before = self.rv.status
+        if after.datamesh_revision != before.datamesh_revision:
+            transition = next(
+                (each for each in after.datamesh_transitions if each.datamesh_revision == after.datamesh_revision), None
+            )
+            machines, view = copy.deepcopy(self.machines), self.view()
+            self.written.append(Written(before, after, frozenset(self.silent), transition, machines, view))
+        self.rv = replace(self.rv, status=after)
+
+    def settle(self, passes: int = 60) -> None:
+        """Until nothing is under way and nothing more is begun."""
+        for _ in range(passes):
+            wrote = self.controller()
+            if self.halting is not None:
+                names = sorted(self.replicas)
+                self.agents(only={replica_id(name) for name in self.halting.sample(names, len(names) // 2)})
+                wrote = self.controller() or wrote
+            self.agents()
+            if not wrote and not self.rv.status.datamesh_transitions:
+                return
+        raise AssertionError(f"not settled: {self.shape()} {self.rv.status.datamesh_transitions}")
+
+    def waits(self) -> str:
+        """Why nothing goes on."""
+        asked = advance(self.view(), self.now)
+        assert asked is not None
+        return "; ".join(f"{wait.reason}: {wait.message}" for wait in asked.waits)
+
+
+def _pending(found: ReplicatedVolumeReplica, member: Member | None) -> PendingTransition | None:
+    if found.deleting:
+        return PendingTransition(member=False) if member is not None else None
+    if member is None:
+        return PendingTransition(member=True, type=found.spec.type)
+    return PendingTransition(type=found.spec.type) if member.type is not found.spec.type else None
