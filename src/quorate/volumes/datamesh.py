@@ -3,7 +3,8 @@
 | field                | from                                                                                        |
 |----------------------|---------------------------------------------------------------------------------------------|
 | ``peers``            | the other members of the revision (M24), hidden ones included; members without a disk are   |
-|                      | linked only to those with one; an excused member is left out until it has caught up         |
+|                      | linked only to those with one; an excused member is left out until it has caught up; who    |
+|                      | has yielded to another primary is linked only to that one until it is Secondary             |
 | ``disk``             | ``/dev/<group>/<volume>`` of its logical volume; a member without a disk has none           |
 | ``hidden``, ``down`` | the member's own                                                                            |
 | ``forget``           | ids of members that left; only the diskful remember anybody                                 |
@@ -96,6 +97,7 @@ def _peers(view: VolumeView, member: Member) -> tuple[Peer, ...]:
         for other in sorted(view.members, key=lambda each: each.node_id)
         if other.name != member.name
         and not other.excused
+        and member.returns_to in (None, other.name)
         and (diskful or other.type is ReplicaType.DISKFUL)
         and (address := address_of(other)) is not None
     )

@@ -48,6 +48,16 @@ class Member(Struct):
     excused: Annotated[
         bool, Meta(description="Down or stale: the others have taken it out of their files, its vote still counts.")
     ] = False
+    returns_to: (
+        Annotated[
+            ReplicaRef,
+            Meta(
+                description="It was the younger of two primaries when their link was lost: it links only to this one,"
+                " the older, until it is Secondary."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Datamesh(Struct):

@@ -2,7 +2,8 @@
 
     queue           ``rv.status.attachRequests``: fed by attachments and ``publishOn``, first come first served
     turns           whose turn it is: one node, or two where the layout lets two
-    two_primaries   when a second primary is safe, and what is to be done when their link is lost
+    two_primaries   when a second primary is safe
+    yielding        what becomes of the younger when their link is lost
     comparison      copies that may differ are compared, or a part nobody has used is overwritten
     guards          when a member may be promoted, and what a demotion waits for
     changes         what the steps of Attach, Detach, EnableMultiattach and DisableMultiattach do to the datamesh

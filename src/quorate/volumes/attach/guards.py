@@ -57,6 +57,8 @@ def not_serving(view: VolumeView, member: Member) -> Wait | None:
     reason, blockers = PublishSucceeded.WAITING_FOR_REPLICA.code, (Blocker("ReplicatedVolumeReplica", member.name),)
     if member.down or member.excused:
         return Wait(reason, f"{member.name} is not up", blockers)
+    if member.returns_to is not None:
+        return Wait(reason, f"{member.name} has yielded to {member.returns_to} and is coming back", blockers)
     if member.type is ReplicaType.DISKFUL and member.hidden:
         return Wait(reason, f"the copy of {member.name} is being made", blockers)
     if member.type is ReplicaType.TIE_BREAKER:
@@ -89,7 +91,9 @@ def not_primary_yet(view: VolumeView, transition: Transition) -> Wait | None:
 def still_primary(view: VolumeView, transition: Transition) -> Wait | None:
     """A detachment is over when the kernel does not say Primary any more; or when the node is asked for again."""
     member = _subject(view, transition)
-    if member is None or member.node_name in queued(view) or view.state_of(member.name).role != Role.PRIMARY:
+    if member is None or member.returns_to is not None or member.node_name in queued(view):
+        return None
+    if view.state_of(member.name).role != Role.PRIMARY:
         return None
     said, blockers = _last_refusal(view, member.name), (Blocker("ReplicatedVolumeReplica", member.name),)
     if _is_held_open(view, member.name):

@@ -3,7 +3,6 @@
 | seen                                                                       | proposed                            |
 |----------------------------------------------------------------------------|-------------------------------------|
 | an attached member whose node nobody asks for                              | Detach                              |
-| two attached, and the younger has lost a link                              | Detach of the younger               |
 | a node whose turn it is, beside another that is attached; two not allowed  | EnableMultiattach                   |
 | a node whose turn it is, with a member that is not attached                | Attach                              |
 | two are allowed, and nobody needs it                                       | DisableMultiattach                  |
@@ -17,17 +16,14 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, TransitionType
 from quorate.volumes.attach.guards import not_serving
 from quorate.volumes.attach.turns import member_on, queued, served, using
-from quorate.volumes.attach.two_primaries import link_lost
 from quorate.volumes.view import VolumeView
 
 
 def proposals(view: VolumeView) -> Iterator[tuple[TransitionType, ReplicaName | None]]:
     """All of them, each with the replica that it is about; a deleting volume only lets go."""
     asked = queued(view)
-    lost = link_lost(view)
     for member in view.members:
-        unasked = member.attached and member.node_name not in asked
-        if unasked or (lost is not None and member is lost[1]):
+        if member.attached and member.node_name not in asked:
             yield TransitionType.DETACH, member.name
     if view.volume.deleting:
         return

@@ -10,8 +10,7 @@ wrote between the cut and that moment may be on a third member only.
 | 2D, 3D           | between two diskful members                                      |
 | with tie-breaker | never: the tie-breaker would keep both sides of a cut link alive |
 
-Once the link is lost the younger is detached, and the copies are compared with the older one's before a second primary
-is allowed again.
+What becomes of the younger then, ``yielding`` decides.
 """
 
 from __future__ import annotations

@@ -1,0 +1,187 @@
+"""Volumes grow on simulated nodes: detached and attached, thick and thin, with power lost at any moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.api import conditions
+from quorate.api.conditions.rv import DiskAllocation
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage.configuration import Replication
+from quorate.api.storage.drbd import ReplicaType
+from quorate.engine.simulation import Simulation, run
+from quorate.lab import faults
+from tests.volumes.attach.stories import ALL, FIVE, NAMES, Story
+from tests.volumes.laboratory import volume_lab
+
+D = ReplicaType.DISKFUL
+LEVELS = [pytest.param(each, id=NAMES[each]) for each in ALL]
+MIB = 1024 * 1024
+BLOCK = 4096
+SMALL, LARGE = 64 * MIB, 128 * MIB
+
+
+async def until_grown(story: Story, size: int = LARGE, patience: float = 300.0) -> None:
+    async def check() -> bool:
+        status = (await story.volume()).status
+        return status.actual_size is not None and int(status.actual_size) >= size
+
+    await story.lab.until(f"the volume has {size} bytes", check, patience)
+    await story.until_calm(patience)
+
+
+def blocks_that_differ(story: Story) -> list[int]:
+    """Places of the volume at which copies differ."""
+    return [at for at in range(0, LARGE, BLOCK) if len(set(story.copies(at).values())) > 1]
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["thick", "thin"])
+@pytest.mark.parametrize("replication", LEVELS)
+def test_a_volume_that_nobody_uses_grows_and_its_copies_are_alike(replication: Replication, thin: bool) -> None:
+    """M20: nothing is copied, and the former metadata is overwritten."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication, thin=thin)
+            first = (await story.nodes(D))[0]
+            await story.attach(first)
+            await story.until_primary(first)
+            assert await story.write(first, "kept", 60 * MIB)
+            await story.detach(first)
+            await story.until_primary()
+            await story.resize("128Mi")
+            await until_grown(story)
+            assert blocks_that_differ(story) == []
+            assert set(story.copies(60 * MIB).values()) == {"kept"}
+            assert all(
+                not isinstance(tag, tuple) for at in range(60 * MIB, LARGE, BLOCK) for tag in story.copies(at).values()
+            )
+            await story.attach(first)
+            await story.until_primary(first)
+            assert await story.write(first, "new", 120 * MIB)
+            assert set(story.copies(120 * MIB).values()) == {"new"}
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["thick", "thin"])
+@pytest.mark.parametrize("replication", LEVELS)
+def test_a_volume_in_use_grows_without_a_pause_or_waits_until_it_is_not(replication: Replication, thin: bool) -> None:
+    """2D waits: every copy is needed, and one is behind for a moment."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication, thin=thin)
+            first = (await story.nodes(D))[0]
+            await story.attach(first)
+            await story.until_primary(first)
+            await story.resize("128Mi")
+            if replication is Replication.CONSISTENCY:
+                await lab.sleep(60)
+                volume = await story.volume()
+                assert volume.status.actual_size is not None
+                assert int(volume.status.actual_size) < LARGE
+                assert "detach it first" in volume.status.message
+                await story.detach(first)
+            await until_grown(story)
+            assert blocks_that_differ(story) == []
+            if replication is not Replication.CONSISTENCY:
+                assert await story.write(first, "new", 120 * MIB)
+                assert set(story.copies(120 * MIB).values()) == {"new"}
+
+    run(main, seed=2)
+
+
+def test_what_a_user_writes_where_the_old_metadata_was_is_never_overwritten() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            first = (await story.nodes(D))[0]
+            await story.attach(first)
+            await story.until_primary(first)
+            await story.resize("128Mi")
+
+            async def larger() -> bool:
+                kernel = lab.cluster.node(first).host.kernel
+                return int(kernel.status("v")[0]["devices"][0]["size"]) * 1024 >= LARGE
+
+            await lab.until("the device is larger", larger)
+            places = range(67 * MIB, 68 * MIB, 64 * 1024)
+            for at in places:
+                assert await story.write(first, f"mine {at}", at, seconds=0.2)
+            await until_grown(story)
+            assert [set(story.copies(at).values()) for at in places] == [{f"mine {at}"} for at in places]
+
+    run(main, seed=3)
+
+
+def test_a_disk_without_room_returns_what_the_others_granted() -> None:
+    """M13."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            before = await reserved(story)
+            await story.resize("100Ti")
+            await lab.sleep(60)
+            assert await reserved(story) == before
+            volume = await story.volume()
+            found = conditions.find(volume.status.conditions, DiskAllocation)
+            assert found is not None
+            assert found.reason == "Rejected"
+            written = volume.metadata.resource_version
+            await lab.sleep(600)
+            assert (await story.volume()).metadata.resource_version == written
+
+    async def reserved(story: Story) -> dict[str, object]:
+        ledgers = (await story.lab.store.list(DiskSchedule)).items
+        return {each.name: (each.spec.replicas, each.status.storage_scheduled) for each in ledgers}
+
+    run(main, seed=4)
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["detached", "attached"])
+@pytest.mark.parametrize("replication", LEVELS)
+def test_power_that_is_lost_at_any_step_costs_nothing(replication: Replication, attached: bool) -> None:
+    """The node with the lowest id, another, or all of them; at each write of the growth."""
+    if attached and replication is Replication.CONSISTENCY:
+        pytest.skip("waits until it is detached")
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            chance = sim.random("power")
+            story = await Story.of(lab, replication)
+            nodes = await story.nodes(D)
+            await story.attach(nodes[0])
+            await story.until_primary(nodes[0])
+            assert await story.write(nodes[0], "kept", 60 * MIB)
+            if not attached:
+                await story.detach(nodes[0])
+                await story.until_primary()
+            await story.resize("128Mi")
+            await lab.sleep(chance.uniform(0.0, 8.0))
+            lost = nodes if chance.random() < 0.3 else [chance.choice(nodes)]
+            for node in lost:
+                lab.cluster.inject(faults.NodeDown(node))
+            await lab.sleep(chance.uniform(5.0, 60.0))
+            for node in lost:
+                lab.cluster.inject(faults.NodeUp(node))
+            await until_grown(story, patience=900.0)
+            assert blocks_that_differ(story) == []
+            assert set(story.copies(60 * MIB).values()) == {"kept"}
+
+    for seed in range(8):
+        run(main, seed=seed)
+
+
+def test_every_logical_volume_has_the_size_that_was_granted() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.AVAILABILITY)
+            await story.resize("128Mi")
+            await until_grown(story)
+            for volume in (await lab.store.list(LVMLogicalVolume)).items:
+                assert volume.status.actual_size == volume.spec.size
+
+    run(main, seed=5)
