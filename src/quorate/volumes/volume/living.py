@@ -16,7 +16,7 @@ from quorate.api.struct import replace
 from quorate.disks.expansion import Expansion
 from quorate.engine import Create, Delete, Patch, Write
 from quorate.volumes import attach, places, resize, transitions
-from quorate.volumes.attach import comparison
+from quorate.volumes.attach import comparison, yielding
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
 from quorate.volumes.view import VolumeView
@@ -37,9 +37,9 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     if queue != status.attach_requests:
         status = replace(status, attach_requests=queue)
         view = view.with_status(status)
-    compared = comparison.finished(view)
-    if compared is not None:
-        return Outcome(compared, advances=True)
+    settled = yielding.yielded(view, now) or comparison.finished(view)
+    if settled is not None:
+        return Outcome(settled, advances=True)
     asked = transitions.advance(view, now) or Advance()
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
