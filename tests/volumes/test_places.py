@@ -12,7 +12,7 @@ from quorate.api import annotation_keys, labels
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import ObjectMeta
 from quorate.api.storage import ReplicatedVolumeReplica
-from quorate.api.storage.configuration import Replication
+from quorate.api.storage.configuration import Replication, Topology
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.struct import replace
 from quorate.engine import Patch
@@ -162,18 +162,30 @@ def test_a_replica_with_a_node_and_without_a_disk_gets_one_there() -> None:
     assert asked(view) == {group_name(4): {name(4): lower()}}
 
 
-def test_a_replacement_may_go_where_the_rules_count_the_lost_one_out() -> None:
-    """The zone of a node that is evacuated is free for the one that takes its place."""
-    base = formed()
-    lost = base.replicas[0]
-    assert lost.node is not None
-    assert lost.node.machine is not None
-    annotated = replace(
-        lost.node.machine, metadata=ObjectMeta(name="n0", annotations={annotation_keys.EVACUATE: "true"})
+def across_zones(view: VolumeView) -> VolumeView:
+    """The same volume, each copy in a zone of its own; the only free node is in the zone of the first copy."""
+    nodes = pool((0, 1, 2, 3))
+    listed = tuple(
+        replace(each, zone_name="z0" if each.node_name == node(3) else each.zone_name)
+        for each in nodes.status.eligible_nodes
     )
-    leaving = changed(lost, node=changed(lost.node, machine=annotated))
-    view = picture(base.volume, (leaving, *base.replicas[1:], unscheduled(3)), rsp=pool())
-    assert asked(view)
+    zonal = replace(view.configuration, topology=Topology.TRANS_ZONAL)
+    view = view.with_status(replace(view.volume.status, configuration=zonal))
+    return changed(view, rsp=replace(nodes, status=replace(nodes.status, eligible_nodes=listed)))
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_replacement_may_go_where_the_rules_count_the_lost_one_out(lost: bool) -> None:
+    """The zone of a node that is evacuated is free for the one that takes its place, and only then."""
+    base = formed()
+    first = base.replicas[0]
+    assert first.node is not None
+    assert first.node.machine is not None
+    said = {annotation_keys.EVACUATE: "true"} if lost else {}
+    machine = replace(first.node.machine, metadata=ObjectMeta(name="n0", annotations=said))
+    leaving = changed(first, node=changed(first.node, machine=machine))
+    view = across_zones(picture(base.volume, (leaving, *base.replicas[1:], unscheduled(3))))
+    assert asked(view) == ({group_name(3): {name(3): lower()}} if lost else {})
 
 
 # Giving back.
