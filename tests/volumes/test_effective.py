@@ -179,6 +179,30 @@ def test_an_excused_member_is_missed_although_no_file_names_it() -> None:
     """02: its vote stays in the others' metadata."""
     view = settled(with_member(lost(healthy(THREE), 2), 2, excused=True))
     assert layout(view).failures_to_tolerate == 0
+    assert after_losing(view, [node_name(1)]).verdicts[0].voters == 3
+
+
+def test_a_member_that_serves_and_stops_is_a_loss_whoever_else_goes_on() -> None:
+    """The access replica sees only one copy; without that one the other two go on, and it does not."""
+    view = primary(settled(picture((D, D, D, A), THREE)), 3)
+    apart = lost(view, 0, 1)
+    alone = spoilt(view, 3, lambda _: apart.replicas[3])
+    assert after_losing(alone, []).survives
+    found = after_losing(alone, [node_name(2)])
+    assert not found.survives
+    assert found.verdicts[0].quorate
+    assert "I/O stops on #3" in found.message
+
+
+def test_quorum_without_a_copy_is_of_no_use() -> None:
+    """As long as nothing demands a copy (qmr), the kernel does not ask for one."""
+    view = behind(healthy(PAIR), 1)
+    for number in range(3):
+        config = replace(view.replicas[number].replica.status.drbd.config, quorum_minimum_redundancy=None)
+        view = spoilt(view, number, with_drbd(config=config))
+    found = after_losing(view, [node_name(0)])
+    assert found.verdicts[1].quorate
+    assert not found.survives
 
 
 def test_the_node_that_uses_the_volume_is_one_that_may_be_lost() -> None:

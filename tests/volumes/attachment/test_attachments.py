@@ -117,6 +117,11 @@ ATTACHED: list[tuple[VolumeView, Reason, str]] = [
         rva.Attached.DETACHING,
         "waits for 1",
     ),
+    (
+        underway(spoilt(asked(0, **DELETING), 0, with_device(open=True)), TransitionType.DETACH),
+        rva.Attached.DETACHING,
+        "gives up",
+    ),
     (asked(0, **DELETING), rva.Attached.DETACHED, "not attached on n0"),
     (with_member(asked(0), 0, attached=True), rva.Attached.ATTACHING, "becomes Primary"),
     (asked(0), rva.Attached.ATTACHING, "n0"),

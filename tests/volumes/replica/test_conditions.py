@@ -14,13 +14,14 @@ from quorate.api.conditions.declaration import Reason
 from quorate.api.meta import ConditionStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage.configuration import Replication
-from quorate.api.storage.drbd import AlgorithmError, CommandError, DrbdConfig, DrbdErrors
+from quorate.api.storage.drbd import AlgorithmError, CommandError, DrbdConfig, DrbdErrors, PeerDevice
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rsp import EligibleVolumeGroup
 from quorate.api.storage.rv import VolumeDrbd
 from quorate.api.storage.rvr import ReplicaPhase
 from quorate.api.struct import replace
 from quorate.volumes.replica.conditions import verdicts
+from quorate.volumes.replica.conditions.kernel import percent_in_sync
 from quorate.volumes.replica.phase import summary
 from quorate.volumes.replica.snapshot import Snapshot
 from quorate.volumes.replica.subject import Subject
@@ -273,6 +274,11 @@ REALISED = [
     ),
     (failed(last_adjustment_error=error()), rvr.ConfigurationAdjusted.CONFIGURATION_ADJUST_FAILED, "adjust"),
     (NEWCOMER, rvr.ConfigurationAdjusted.CONFIGURATION_ADJUSTMENT_PAUSED_UNTIL_INITIAL_SYNC, "member"),
+    (
+        spoilt(NO_ADDRESS, 0, with_drbd(errors=DrbdErrors(last_config_error=error("", "NoInternalIP")))),
+        rvr.ConfigurationAdjusted.CONFIGURATION_ADJUSTMENT_PAUSED_UNTIL_INITIAL_SYNC,
+        "member",
+    ),
     (failed(last_promotion_error=error()), rvr.ConfigurationAdjusted.PROMOTION_DEMOTION_FAILED, ""),
     (failed(last_resize_error=error()), rvr.ConfigurationAdjusted.RESIZE_FAILED, ""),
     (STALE, rvr.ConfigurationAdjusted.AGENT_NOT_READY, ""),
@@ -433,6 +439,19 @@ def test_a_replica_that_becomes_a_tie_breaker_loses_the_condition_of_those_that_
     assert find(view.replicas[2].replica.status.conditions, rvr.VolumeAccessReady) is not None
     retyped = spoilt(view, 2, with_spec(type=TB))
     assert find(written(retyped, 2).status.conditions, rvr.VolumeAccessReady) is None
+
+
+def test_progress_is_that_of_the_link_that_is_furthest() -> None:
+    """The others wait for their turn, and would only find less to do."""
+    report = picture().replicas[0].replica.status.drbd.status
+    assert report is not None
+    one, other = report.connections
+    catching_up = (
+        replace(one, peer_devices=(PeerDevice(replication_state="SyncTarget", percent_in_sync=42),)),
+        replace(other, peer_devices=(PeerDevice(replication_state="PausedSyncT", percent_in_sync=7),)),
+    )
+    assert percent_in_sync(replace(report, connections=catching_up)) == 42
+    assert percent_in_sync(report) is None
 
 
 def test_a_silent_agents_word_does_not_count() -> None:

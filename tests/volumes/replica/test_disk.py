@@ -196,6 +196,14 @@ def test_no_disk_grows_while_one_member_has_not_been_granted_it(granted: tuple[i
     assert not any(LLV[:7] in patched and patched.count("-") > 2 for patched in told(decided(larger(*granted))).patched)
 
 
+def test_a_disk_grows_no_further_than_its_own_ledger_grants() -> None:
+    small = logical_volume(0, GI)
+    view = spoilt(picture(), 0, lambda each: changed(each, volumes=(small,), ledgers=(ledger(0, NEEDED, GI),)))
+    assert LLV not in told(decided(view)).patched
+    granted = spoilt(view, 0, lambda each: changed(each, ledgers=(ledger(0, NEEDED, NEEDED),)))
+    assert LLV in told(decided(granted)).patched
+
+
 def test_a_disk_never_shrinks() -> None:
     big = logical_volume(0, 5 * GI)
     view = spoilt(picture(), 0, lambda each: changed(each, volumes=(big,)))

@@ -230,6 +230,7 @@ def test_peers_is_released_when_the_rest_have_forgotten_it(view: VolumeView, fin
     ("view", "finalizer"),
     [
         (leaver(), []),
+        (spoilt(leaver(), 3, lambda each: changed(each, ledgers=())), []),
         (without_disk(leaver()), ["controller"]),
         (spoilt(without_disk(leaver()), 3, lambda each: changed(each, ledgers=(ledger(3, NEEDED, NEEDED),))), []),
         (with_rv(spoilt(picture(FOUR), 3, deleting), deleting=True), ["controller"]),
@@ -237,7 +238,16 @@ def test_peers_is_released_when_the_rest_have_forgotten_it(view: VolumeView, fin
         (had_no_data(without_membership(leaver(), 0, 1, 2, datamesh_revision=0)), ["controller"]),
         (changed(leaver(), rv=None), ["controller"]),
     ],
-    ids=["has a disk", "done", "space not given back", "the volume goes", "in use", "never formed", "no volume"],
+    ids=[
+        "has a disk",
+        "has a disk and no space",
+        "done",
+        "space not given back",
+        "the volume goes",
+        "in use",
+        "never formed",
+        "no volume",
+    ],
 )
 def test_controller_is_released_when_disk_and_space_are_gone_or_the_volume_is(
     view: VolumeView, finalizer: list[str]

@@ -86,6 +86,7 @@ ASKED = [
         0,
         PendingTransition(type=D, lvm_volume_group_name="g0"),
     ),
+    ("diskless, with a disk's name left over", with_member(WITH_TIE_BREAKER, 2, lvm_volume_group_name="old"), 2, None),
     ("no volume", changed(NEWCOMER, rv=None), 0, None),
     (
         "kept by a stranger",
