@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from quorate.agent.check import ClusterFacts, Facts, Item, State, gather, gather_cluster, judge, passed
-from quorate.agent.check.facts import parse_crypto, parse_module_option
+from quorate.agent.check.facts import parse_module_option
+from quorate.agent.crypto import parse_crypto
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
 from quorate.agent.settings import Settings
 from quorate.api import all_kinds, names
@@ -176,7 +177,7 @@ def test_only_what_is_required_decides() -> None:
 
 def test_hashes_are_found_alone_and_inside_a_hmac() -> None:
     text = "name         : hmac(sha256)\ndriver       : x\n\nname         : sha1\ndriver : sha1-ni\n"
-    assert parse_crypto(text) == {"sha256", "sha1"}
+    assert parse_crypto(text) == {"hmac(sha256)", "sha256", "sha1"}
     assert parse_crypto("") == frozenset()
 
 

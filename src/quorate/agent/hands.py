@@ -36,6 +36,10 @@ GRACE = 5.0
 Looker = Callable[[str], Awaitable[None]]
 
 
+class LookFailed(QuorateError):
+    """Something on the machine could not be looked at."""
+
+
 class Hands:
     """Carries out steps on one machine."""
 

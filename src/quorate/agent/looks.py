@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 
+from quorate.agent.hands import LookFailed
 from quorate.agent.memory import Sighting
 from quorate.agent.node import Node
 from quorate.agent.steps import FILE, KERNEL, PORT
@@ -18,10 +19,6 @@ from quorate.drbd.errors import UnreadableOutput
 from quorate.drbd.masking import presentable
 from quorate.drbd.status import parse_status
 from quorate.errors import QuorateError
-
-
-class LookFailed(QuorateError):
-    """Something on the machine could not be looked at."""
 
 
 def register(node: Node) -> None:

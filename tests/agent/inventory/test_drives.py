@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from quorate.agent.inventory.discovery import Place, discover
 from quorate.agent.inventory.drives import DrivesView, decide
 from quorate.agent.inventory.lsblk import BlockDevice
 from quorate.agent.inventory.sysfs import place_of
+from quorate.agent.linux import LinuxMachine, Roots
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
 from quorate.agent.node import Node
 from quorate.api import all_kinds, labels
@@ -41,6 +43,7 @@ class FakeMachine:
         self.hanging: set[str] = set()
         self.has_smartctl = True
         self.broken = False
+        self.unknown_columns: list[str] = []
 
     def insert(self, path: str, serial: str, **facts: Any) -> None:
         name = path.removeprefix("/dev/")
@@ -51,6 +54,9 @@ class FakeMachine:
         await asyncio.sleep(0.001)
         self.ran.append(argv[0])
         if argv[0] == "lsblk":
+            for column in self.unknown_columns:
+                if column in argv[-1].split(","):
+                    return Completed(1, "", f"lsblk: unknown column: {column}\n")
             return Completed(1 if self.broken else 0, json.dumps({"blockdevices": list(self.drives.values())}))
         if not self.has_smartctl:
             raise CommandNotFound("smartctl")
@@ -141,16 +147,79 @@ def test_a_drive_that_is_pulled_is_offline_since_then_and_online_when_it_is_back
     run(main, seed=1)
 
 
-def test_a_listing_that_fails_takes_no_drive_away() -> None:
+def test_a_listing_that_fails_takes_no_drive_away_and_is_told_of_until_it_works_again() -> None:
     async def main(sim: Simulation) -> None:
         machine = FakeMachine()
         machine.insert("/dev/sda", "A")
         store = await started(sim, machine)
         await sim.clock.sleep(10)
+        before = (await by_serial(store))["A"]
+        machine.broken, there = True, machine.drives
+        machine.drives = {}
+        await sim.clock.sleep(70)
+        assert (await by_serial(store))["A"] == before  # once may happen
+        await sim.clock.sleep(530)
+        blind = (await by_serial(store))["A"]
+        assert blind.status.smart is not None
+        assert before.status.smart is not None
+        assert blind.status.smart.message.startswith("The drives of the node cannot be looked at: lsblk ended with 1")
+        assert blind.status.smart.health == before.status.smart.health
+        assert blind.status.presence is Presence.ONLINE
+        machine.broken, machine.drives = False, there
+        await sim.clock.sleep(70)
+        assert (await by_serial(store))["A"].status == before.status
+
+    run(main, seed=1)
+
+
+def test_a_drive_whose_identity_udev_does_not_tell_for_a_while_is_neither_new_nor_gone() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A", model="ST8000", wwn="0x1")
+        machine.insert("/dev/sdb", "B", model="ST8000", wwn="0x2")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
         before = await by_serial(store)
-        machine.broken, machine.drives = True, {}
-        await sim.clock.sleep(600)
+        # udev's database is made anew: less is known, and one drive has come up under another path.
+        whole = {path: dict(row) for path, row in machine.drives.items()}
+        for row in machine.drives.values():
+            row.update(serial=None, model=None)
+        machine.drives["/dev/sdb"].update(path="/dev/sdk", name="sdk")
+        await sim.clock.sleep(300)
         assert await by_serial(store) == before
+        machine.drives = whole
+        await sim.clock.sleep(120)
+        assert await by_serial(store) == before
+        # With one that comes without a serial number it is not confused.
+        machine.insert("/dev/sdc", "", wwn="0x3")
+        await sim.clock.sleep(120)
+        assert sorted(await by_serial(store)) == ["0x3", "A", "B"]
+
+    run(main, seed=1)
+
+
+def test_after_a_boot_a_drive_without_a_serial_number_is_not_taken_for_another_at_its_path() -> None:
+    known = discover(HERE, BlockDevice("sda", "/dev/sda", serial="A", model="M", wwn="0x1"), Place())
+    drive = Drive(metadata=ObjectMeta(name=known.name, uid="u"), spec=known.spec)
+    incomplete = discover(HERE, BlockDevice("sda", "/dev/sda", wwn="0x1"), Place())
+    assert incomplete.name != known.name
+    assert decide(DrivesView(HERE, (drive,), (incomplete,), {}), NOW) == ()
+    # Whereas one that tells all of its identity is another.
+    other = discover(HERE, BlockDevice("sda", "/dev/sda", serial="X", model="M", wwn="0x9"), Place())
+    assert len(decide(DrivesView(HERE, (drive,), (other,), {}), NOW)) == 2
+
+
+def test_columns_that_an_older_lsblk_does_not_know_are_left_out_from_then_on() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.unknown_columns = ["MOUNTPOINTS", "PATH"]
+        machine.insert("/dev/sda", "A", mountpoint="/")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
+        assert (await by_serial(store))["A"].spec.is_system
+        assert machine.ran.count("lsblk") == 3
+        await sim.clock.sleep(60)
+        assert machine.ran.count("lsblk") == 4
 
     run(main, seed=1)
 
@@ -267,3 +336,37 @@ async def test_where_a_drive_sits_is_read_from_sysfs(
     machine.files = files
     place = await place_of(machine, "/sys", "sda")
     assert (place.enclosure, place.slot, place.light) == (enclosure, slot, light)
+
+
+async def test_a_place_in_an_enclosure_is_found_behind_the_links_of_a_real_sysfs(tmp_path: Path) -> None:
+    """As the kernel makes it: relative links, and the component's parent is the enclosure's directory."""
+    sys = tmp_path / "sys"
+    component = sys / "devices/pci0000:00/host0/0:0:24:0/enclosure/0:0:24:0/Slot 01"
+    device = sys / "devices/pci0000:00/host0/0:0:0:0"
+    for directory in (component, device, sys / "block/sda"):
+        directory.mkdir(parents=True)
+    (component.parent / "id").write_text("0x500605b0000272bf\n")
+    (component / "slot").write_text("1\n")
+    (component / "locate").write_text("0\n")
+    (device / "enclosure_device:Slot 01").symlink_to("../0:0:24:0/enclosure/0:0:24:0/Slot 01")
+    (sys / "block/sda/device").symlink_to("../../devices/pci0000:00/host0/0:0:0:0")
+    machine = LinuxMachine(roots=Roots({"/sys": str(sys)}))
+    assert await place_of(machine, "/sys", "sda") == Place("0x500605b0000272bf", "1", False)
+
+
+def test_a_drive_whose_place_cannot_be_told_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def place(machine: object, sys: str, name: str) -> Place:
+        if name == "sda":
+            raise ValueError("an enclosure that nobody has thought of")
+        return Place(slot="2")
+
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.insert("/dev/sda", "A")
+        machine.insert("/dev/sdb", "B")
+        store = await started(sim, machine)
+        await sim.clock.sleep(10)
+        assert {serial: drive.spec.slot for serial, drive in (await by_serial(store)).items()} == {"A": "", "B": "2"}
+
+    monkeypatch.setattr("quorate.agent.inventory.looker.place_of", place)
+    run(main, seed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +21,14 @@ from quorate.agent.inventory.discovery import (
     serial_number,
     unique,
 )
-from quorate.agent.inventory.lsblk import BlockDevice, UnreadableListing, read_block_devices
+from quorate.agent.inventory.lsblk import (
+    COLUMNS,
+    BlockDevice,
+    UnreadableListing,
+    lsblk,
+    read_block_devices,
+    unknown_column,
+)
 from quorate.agent.inventory.smart import judge
 from quorate.api.baremetal.drive import DriveHealth, DriveType
 from quorate.api.meta import NodeName
@@ -72,6 +80,17 @@ def test_drives_are_told_from_other_block_devices_and_described() -> None:
     assert [drive.is_system for drive in (sda, sdb, nvme)] == [True, False, False]
     assert [drive.is_clean for drive in (sda, sdb, nvme)] == [False, True, False]
     assert (sdb.path, sdb.size, sdb.node_id) == ("/dev/sdb", 8_001_563_222_016, HERE)
+
+
+def test_the_real_lsblk_is_asked_for_columns_that_it_knows_and_not_how_full_file_systems_are() -> None:
+    """A file system of a server that is dead would never answer that."""
+    assert not [column for column in COLUMNS if column.startswith(("FSAVAIL", "FSUSE", "FSSIZE"))]
+    done = subprocess.run(lsblk(COLUMNS), capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or unknown_column(done.stderr) in COLUMNS or "not a block device" in done.stderr
+    refused = subprocess.run(lsblk(("NAME", "OTHER")), capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert unknown_column(refused.stderr) is None
+    assert unknown_column(refused.stderr.replace("OTHER", "PTTYPE")) == "PTTYPE"
 
 
 def test_an_older_lsblk_is_read_too() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from quorate.agent.crypto import parse_crypto
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed, Machine
 from quorate.agent.settings import Settings
 from quorate.api.cluster_config import DrbdSettings
@@ -104,14 +105,6 @@ async def gather(
         ports=port_range,
         free_ports=len(free),
         lock_holder=lock_holder,
-    )
-
-
-def parse_crypto(text: str) -> frozenset[str]:
-    """The names in ``/proc/crypto``; a hash that is there only inside a hmac is there all the same."""
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("name")]
-    return frozenset(
-        name.removeprefix("hmac(").removesuffix(")") if name.startswith("hmac(") else name for name in names
     )
 
 

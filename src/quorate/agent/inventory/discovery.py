@@ -2,13 +2,16 @@
 
 Identity is serial number, vendor and product. The name of the object follows from that and from the node: a drive that
 is moved to another node becomes another object there, because an object's node never changes.
+
+lsblk has most of that from udev, and until udev has seen a drive, or while its database is made anew, less of it. Such
+an incomplete identity says nothing against a drive that is known already (``doubtful``).
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +49,9 @@ class Discovered:
 
     spec: DriveSpec
     place: Place = Place()
+    wwn: str = ""
+    #: It has said its serial number and its product.
+    complete: bool = True
 
     @property
     def name(self) -> str:
@@ -88,6 +94,8 @@ def discover(node: NodeName, device: BlockDevice, place: Place) -> Discovered:
             is_clean=is_clean(device),
         ),
         place,
+        wwn=device.wwn,
+        complete=bool(device.serial and device.model),
     )
 
 
@@ -106,6 +114,26 @@ def is_system(device: BlockDevice) -> bool:
 def is_clean(device: BlockDevice) -> bool:
     """Whether nothing at all is on it."""
     return not (device.children or device.signature or device.partition_table or device.mount_points)
+
+
+def doubtful(found: Iterable[Discovered], known: Iterable[DriveSpec], names: Mapping[str, str]) -> dict[str, str]:
+    """By the name that an incomplete identity gives: the name of the known drive that it is, or may well be.
+
+    Known by its world-wide name, or by its path. ``names`` are those of drives by world-wide name, as they were seen
+    before.
+    """
+    found = tuple(found)
+    there = {drive.name for drive in found}
+    missing = {spec.uuid: spec for spec in known if spec.uuid not in there}
+    by_path = {spec.path: name for name, spec in missing.items()}
+    doubts = {}
+    for drive in found:
+        if not drive.complete:
+            name = names.get(drive.wwn, "") if drive.wwn else ""
+            name = name if name in missing else by_path.get(drive.spec.path, "")
+            if name:
+                doubts[drive.name] = name
+    return doubts
 
 
 def unique(found: Iterable[Discovered]) -> tuple[tuple[Discovered, ...], tuple[str, ...]]:

@@ -6,16 +6,18 @@
 | a drive whose facts differ         | spec as seen                                                                    |
 | a drive                            | ONLINE, what it says of itself; a temperature alone is not worth a write        |
 | an object whose drive is not there | OFFLINE, since when; what was known of it stays. The drives controller decides |
+| neither for sure (``doubtful``)    | nothing: udev has not told all of the drive's identity                          |
+| nothing: looks fail                | every object's SMART message says so                                            |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 
-from quorate.agent.inventory.discovery import Discovered
+from quorate.agent.inventory.discovery import Discovered, doubtful
 from quorate.agent.inventory.looker import Looker
 from quorate.agent.inventory.smart import but_for_temperature
 from quorate.api import labels
@@ -41,25 +43,41 @@ class DrivesView:
     #: Whether anybody has ever looked, and if not, seconds before it is tried again.
     known: bool = True
     pause: float = 0.0
+    #: Why drives cannot be looked at.
+    trouble: str = ""
+    #: The names of drives by world-wide name, as they were seen before.
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def decide(view: DrivesView, now: datetime) -> tuple[Write, ...]:
     """What is to be written. Pure."""
     if view.seen is None:
-        return ()
+        return tuple(_complaints(view)) if view.trouble else ()
     return tuple(_writes(view, view.seen, now))
+
+
+def _complaints(view: DrivesView) -> Iterator[Write]:
+    """What is known of the drives stays, but for a word that it is not known any more."""
+    message = f"The drives of the node cannot be looked at: {view.trouble}"[:1000]
+    for drive in view.objects:
+        if not drive.deleting:
+            report = replace(drive.status.smart or SmartReport(), message=message)
+            yield PatchStatus(drive, replace(drive, status=replace(drive.status, smart=report)))
 
 
 def _writes(view: DrivesView, seen: tuple[Discovered, ...], now: datetime) -> Iterator[Write]:
     objects = {drive.name: drive for drive in view.objects}
+    doubts = doubtful(seen, (drive.spec for drive in view.objects), view.names)
     for found in seen:
         drive = objects.get(found.name)
+        if drive is None and found.name in doubts:
+            continue
         if drive is None:
             yield Create(_new(view.node, found))
         elif not drive.deleting:
             yield Patch(drive, replace(drive, spec=found.spec))
             yield PatchStatus(drive, replace(drive, status=_present(drive.status, found, view.smart.get(found.name))))
-    there = {found.name for found in seen}
+    there = {found.name for found in seen} | set(doubts.values())
     for drive in view.objects:
         if drive.name not in there and not drive.deleting:
             yield PatchStatus(drive, replace(drive, status=_absent(drive.status, now)))
@@ -112,13 +130,23 @@ class Drives:
         sighting = self._looker.drives
         seen = sighting.value if sighting.current else None
         pause = 0.0 if sighting.known else self._looker.pause()
-        return DrivesView(self._node, reader.list(Drive), seen, self._looker.smart, sighting.known, pause)
+        return DrivesView(
+            self._node,
+            reader.list(Drive),
+            seen,
+            self._looker.smart,
+            known=sighting.known,
+            pause=pause,
+            trouble=self._looker.trouble,
+            names=self._looker.names,
+        )
 
     def decide(self, view: DrivesView, now: datetime, _: Random) -> Plan:
         """Write what differs; at the very first, look."""
-        if not view.known:
-            return Plan(requeue_after=view.pause) if view.pause else Plan(effects=(self._looker.ask_for_drives,))
-        return Plan(writes=decide(view, now))
+        writes = decide(view, now)
+        if view.known or view.pause:
+            return Plan(writes=writes, requeue_after=view.pause or None)
+        return Plan(writes=writes, effects=(self._looker.ask_for_drives,))
 
 
 def _the_key(_: Resource) -> Iterable[Key]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from quorate.agent.backoff import wait_before_retry
+from quorate.agent.hands import LookFailed
 from quorate.agent.inventory import discovery
 from quorate.agent.inventory.discovery import Discovered
-from quorate.agent.inventory.lsblk import LSBLK, BlockDevice, read_block_devices
+from quorate.agent.inventory.lsblk import COLUMNS, BlockDevice, lsblk, read_block_devices, unknown_column
 from quorate.agent.inventory.smart import but_for_temperature, judge, smartctl
 from quorate.agent.inventory.sysfs import place_of
-from quorate.agent.lvm.failures import wait_before_retry
 from quorate.agent.lvm.looker import GROUPS, GROUPS_LOOK
 from quorate.agent.machine import CommandHung, CommandNotFound
 from quorate.agent.memory import Sighting
@@ -36,10 +37,6 @@ SMART_LOOK: Final = "look/smart"
 HANGS: Final = SmartReport(message="Nothing is known: smartctl hangs.")
 
 
-class LookFailed(QuorateError):
-    """The drives could not be looked at."""
-
-
 class Looker:
     """What was last seen of the drives."""
 
@@ -50,6 +47,12 @@ class Looker:
         self.drives: Sighting[tuple[Discovered, ...]] = Sighting()
         #: What each drive said of itself last, by the name of its object. Replaced, never changed.
         self.smart: Mapping[str, SmartReport] = {}
+        #: Why the drives cannot be looked at, once that has failed more than once in a row.
+        self.trouble = ""
+        #: The names of drives that have told all of their identity, by world-wide name. Replaced, never changed.
+        self.names: Mapping[str, str] = {}
+        #: The columns that this machine's lsblk knows.
+        self._columns: tuple[str, ...] = COLUMNS
         self._hung: dict[str, Callable[[], bool]] = {}
         self._told: set[str] = set()
         node.hands.lookers[DRIVES] = self._look_at_drives
@@ -72,8 +75,11 @@ class Looker:
         try:
             listed = read_block_devices(await self._listing())
         except (QuorateError, OSError) as error:
+            lasting = bool(self.drives.error) or isinstance(error, CommandHung)
             self.drives.failed(str(error), marks=marks)
             log.warning("could not look at drives", error=str(error))
+            if lasting:
+                self._say_trouble(str(error))
             raise
         found = [await self._discover(device) for device in listed if self._has_identity(device)]
         drives, twice = discovery.unique(found)
@@ -81,6 +87,8 @@ class Looker:
             self._tell_once(path, "a second path to a drive that is known already: left out")
         before = self.drives.value
         self.drives.saw(drives, marks=marks)
+        self.names = {**self.names, **{drive.wwn: drive.name for drive in drives if drive.complete and drive.wwn}}
+        self._say_trouble("")
         if before == drives:
             return
         self._signal.wake(self._key)
@@ -91,14 +99,28 @@ class Looker:
             self._have_groups_looked_at()
 
     async def _listing(self) -> str:
-        completed = await self._node.hands.run(*LSBLK)
-        if completed.exit_code != 0:
-            raise LookFailed(f"lsblk ended with {completed.exit_code}: {completed.output[:400]}")
-        return completed.stdout
+        while True:
+            completed = await self._node.hands.run(*lsblk(self._columns))
+            if completed.exit_code == 0:
+                return completed.stdout
+            unknown = unknown_column(completed.output)
+            if unknown not in self._columns:
+                raise LookFailed(f"lsblk ended with {completed.exit_code}: {completed.output[:400]}")
+            self._columns = tuple(column for column in self._columns if column != unknown)
 
     async def _discover(self, device: BlockDevice) -> Discovered:
-        place = await place_of(self._node.machine, self._node.settings.sys, device.name)
+        try:
+            place = await place_of(self._node.machine, self._node.settings.sys, device.name)
+        except Exception:
+            # Where one drive sits must not cost us the sight of all the others.
+            log.exception("exception in our own code", path=device.path)
+            place = discovery.Place()
         return discovery.discover(self._node.name, device, place)
+
+    def _say_trouble(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            self.trouble = trouble
+            self._signal.wake(self._key)
 
     def _has_identity(self, device: BlockDevice) -> bool:
         if not discovery.is_drive(device):

@@ -2,11 +2,16 @@
 
 Older versions write numbers and booleans as text, and know one mount point per device; newer ones know several.
 What cannot be read is an UnreadableListing, never another error.
+
+Columns are named one by one: ``--output-all`` would also ask every mounted file system how full it is, and a dead
+server's never answers. Asked for a column that it does not know, lsblk tells nothing at all but which one; so it is
+asked again without that one (``unknown_column``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,8 +19,12 @@ import msgspec
 
 from quorate.errors import QuorateError
 
-#: All columns: asked for one that it does not know, such as the MOUNTPOINTS of 2.37, lsblk tells nothing at all.
-LSBLK: Final = ("lsblk", "--json", "--bytes", "--output-all")
+#: All that is read. Not every version has PATH (2.33), PTTYPE (2.30) and MOUNTPOINTS (2.37).
+COLUMNS: Final = (
+    *("NAME", "PATH", "TYPE", "SIZE", "ROTA", "TRAN", "VENDOR", "MODEL", "SERIAL", "WWN", "REV"),
+    *("FSTYPE", "PTTYPE", "MOUNTPOINT", "MOUNTPOINTS"),
+)
+_UNKNOWN_COLUMN: Final = re.compile(r"unknown column: ([A-Z]+)")
 
 #: Deeper than any real stack of partition, RAID, encryption, LVM and DRBD.
 _DEPTH: Final = 32
@@ -58,6 +67,17 @@ class _Listing(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Listing)
+
+
+def lsblk(columns: Iterable[str]) -> tuple[str, ...]:
+    """The command."""
+    return ("lsblk", "--json", "--bytes", "--output", ",".join(columns))
+
+
+def unknown_column(output: str) -> str | None:
+    """The column that this version does not know, as it says."""
+    found = _UNKNOWN_COLUMN.search(output)
+    return found[1] if found is not None and found[1] in COLUMNS else None
 
 
 def read_block_devices(text: str) -> tuple[BlockDevice, ...]:
@@ -120,6 +140,6 @@ def _rows(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _mount_points(row: dict[str, Any]) -> tuple[str, ...]:
-    value = row.get("mountpoints", row.get("mountpoint"))
-    several = value if isinstance(value, list) else [value]
-    return tuple(point for point in several if isinstance(point, str) and point)
+    several = row.get("mountpoints")
+    points = [*(several if isinstance(several, list) else [several]), row.get("mountpoint")]
+    return tuple(dict.fromkeys(point for point in points if isinstance(point, str) and point))

@@ -13,7 +13,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
-from quorate.agent.lvm.failures import wait_before_retry
+from quorate.agent.backoff import wait_before_retry
 from quorate.agent.machine import Machine
 from quorate.agent.node import Node
 from quorate.agent.steps import Look

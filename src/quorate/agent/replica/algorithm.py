@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from quorate.agent.backoff import Patience
 from quorate.agent.replica.commands import ADJUST
-from quorate.agent.replica.verdict import FINE, Patience, Verdict, attempt, command_error, failed
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
 from quorate.agent.steps import FILE, Look
 from quorate.api.storage.drbd import AlgorithmError
@@ -20,19 +21,6 @@ from quorate.drbd.outcomes import understand
 ASK_AGAIN = Patience(first=60.0, longest=60.0)
 CRYPTO_SEEN = "look at /proc/crypto"
 REASON = "UnsupportedAlgorithm"
-
-
-def parse_crypto(text: str) -> frozenset[str]:
-    """The names in ``/proc/crypto``, lower case; ``hmac(sha256)`` also stands for what it wraps."""
-    names = set()
-    for line in text.splitlines():
-        field, _, value = line.partition(":")
-        if field.strip().lower() == "name":
-            name = value.strip().lower()
-            names.add(name)
-            if name.startswith("hmac(") and name.endswith(")"):
-                names.add(name.removeprefix("hmac(").removesuffix(")"))
-    return frozenset(names)
 
 
 def check_algorithm(view: View, now: datetime, settled: bool) -> Verdict:

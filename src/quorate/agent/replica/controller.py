@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 from quorate.agent import looks
+from quorate.agent.crypto import parse_crypto
 from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
-from quorate.agent.replica.algorithm import parse_crypto
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.guard import CUT, Guarded, guard, guard_work
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from quorate.agent.backoff import Patience
 from quorate.agent.replica import commands
-from quorate.agent.replica.verdict import FINE, Patience, Verdict, attempt
+from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 
 #: Whoever holds the device open may close it any moment.

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
 from quorate.agent.replica.kernel import all_connected, is_primary
-from quorate.agent.replica.verdict import FINE, Patience, Verdict
+from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
 from quorate.api.storage.drbd import ConnectionState, DrbdConfig, DrbdStatus
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from quorate.agent.backoff import Patience
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK
-from quorate.agent.replica.verdict import FINE, Patience, Verdict, own_error
+from quorate.agent.replica.verdict import FINE, Verdict, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import FILE, KERNEL, LVM, Look, Step
 from quorate.api.storage.drbd import CommandError

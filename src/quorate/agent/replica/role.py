@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from quorate.agent.backoff import Patience
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import all_established, device, is_diskful, is_primary
-from quorate.agent.replica.verdict import FINE, Patience, Verdict, attempt
+from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import DiskState, DrbdStatus
 

@@ -1,4 +1,4 @@
-"""What a rule says about a replica, and how patient it is with what has failed."""
+"""What a rule says about a replica."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Step
@@ -45,22 +46,6 @@ class Verdict:
 
 
 FINE = Verdict()
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait before the same thing is tried again: doubles from ``first`` to ``longest``."""
-
-    first: float = 1.0
-    longest: float = 60.0
-
-    def left(self, last: Outcome | None, about: str, now: datetime) -> float:
-        """Seconds still to wait; 0: it may be tried now."""
-        if last is None or last.about != about:
-            return 0.0
-        pause = min(self.first * 2.0 ** min(last.times - 1, 30), self.longest)
-        # A wall clock that was set back must not make us wait for longer than that.
-        return max(0.0, pause - max(0.0, (now - last.at).total_seconds()))
 
 
 PATIENCE = Patience()
