@@ -42,6 +42,7 @@ from quorate.lab.kernel import World
 from quorate.placement.layout import LEVELS
 from quorate.volumes.datamesh import config_of
 from quorate.volumes.transitions import advance
+from quorate.volumes.transitions.rules import Locks, no_locks
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.formation.members import member_of
 
@@ -209,6 +210,8 @@ class Story:
     kinds: list[ReplicaType]
     #: Nodes that exist beside those of the first members.
     spare: int = 2
+    #: What the broker would say of a member.
+    locks: Locks = no_locks
     #: Whether replicas are deleted as is asked for. Otherwise only this story's teller deletes them.
     obedient: bool = False
     machines: Machines = field(init=False)
@@ -359,7 +362,7 @@ class Story:
         """One pass; whether it wrote something."""
         self.report()
         view = self.view()
-        asked = advance(view, self.now)
+        asked = advance(view, self.now, self.locks)
         assert asked is not None
         if asked.status is not None:
             self._write(asked.status)
@@ -398,7 +401,7 @@ class Story:
 
     def waits(self) -> str:
         """Why nothing goes on."""
-        asked = advance(self.view(), self.now)
+        asked = advance(self.view(), self.now, self.locks)
         assert asked is not None
         return "; ".join(f"{wait.reason}: {wait.message}" for wait in asked.waits)
 

@@ -20,8 +20,9 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.volumes.resize import growth
-from quorate.volumes.transitions.catalogue import FORGET, HIDE, SHOW
+from quorate.volumes.transitions.catalogue import FORGET, HIDE, JOIN, SHOW
 from quorate.volumes.transitions.changes import due_tie_breaker
+from quorate.volumes.transitions.guards import copies_missing
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_diskful, is_fresh
 from quorate.volumes.transitions.proposals import removal
@@ -44,6 +45,8 @@ def abandoned(view: VolumeView, transition: Transition, now: datetime) -> Replic
     if has_begun(transition, SHOW):
         return None
     member = view.members_by_name.get(name)
+    if member is not None and _is_missed(view, transition):
+        return None
     instead = removal(view, member, now) if member is not None else None
     return with_transition(view.volume.status, transition, instead)
 
@@ -68,6 +71,12 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
 def _again(view: VolumeView, member: Member, now: datetime) -> Transition:
     """It is a member already: what it has done of joining changes nothing."""
     return make(view, TransitionType.ADD_REPLICA, now, member.name, after=member.type)
+
+
+def _is_missed(view: VolumeView, transition: Transition) -> bool:
+    """Whether it came back from a removal, and the copies that were to do without it are still not there."""
+    came_back = any(step.name == JOIN.name and not step.datamesh_revision for step in transition.steps)
+    return came_back and copies_missing(view, transition) is not None
 
 
 def _can_come_back(view: VolumeView, transition: Transition, member: Member) -> bool:

@@ -1,0 +1,180 @@
+"""Transitions that are turned back, and force."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.api.storage.configuration import Replication
+from quorate.api.storage.datamesh import TransitionType
+
+from .proof import quorate_sides
+from .story import TB, D, Story
+from .tales import begin
+from .test_walks import until
+
+CONSISTENCY = Replication.CONSISTENCY
+AVAILABILITY, BOTH = Replication.AVAILABILITY, Replication.CONSISTENCY_AND_AVAILABILITY
+
+
+@pytest.mark.parametrize("step", ["Join", "Connect", "HideTieBreaker"])
+def test_one_that_is_deleted_while_it_joins_leaves_and_the_tie_breaker_is_shown(step: str) -> None:
+    story = begin(AVAILABILITY, [D, D, TB], 0)
+    story.add(3, D)
+    until(story, step)
+    story.delete(3)
+    story.agents()
+    story.settle()
+    assert story.shape() == "D0 D1 TB2"
+    assert story.rv.status.datamesh.forget == ()
+
+
+def test_one_that_has_its_vote_is_not_turned_back_but_removed_afterwards() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    until(story, "Show")
+    story.delete(3)
+    story.agents()
+    story.settle()
+    steps = [written.step for written in story.written]
+    assert steps.index("AddReplica/Show") < steps.index("RemoveReplica/Hide")
+    assert story.shape() == "D0 D1 D2"
+
+
+def test_the_tie_breaker_is_shown_again_when_the_new_copy_goes_away_before_it_has_a_vote() -> None:
+    story = begin(AVAILABILITY, [D, D, TB], 0)
+    story.add(3, D)
+    until(story, "HideTieBreaker")
+    story.agents()
+    story.lose(3)
+    for _ in range(12):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0 D1 TB2"
+
+
+def test_one_that_was_to_go_comes_back_when_another_copy_is_lost_meanwhile() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, "TakeDown")
+    story.agents()
+    story.lose(2)
+    for _ in range(20):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0 D1 D2 D3"
+    assert "D1" in story.shape()
+    assert story.machines.status(1) is not None
+    assert quorate_sides(story.machines) == [{0, 1, 3}]
+
+
+# Force.
+
+
+def test_force_is_automatic_where_a_node_is_gone_and_the_rest_is_a_volume_by_itself() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.lose(1)
+    story.gone.add(1)
+    story.delete(1)
+    story.settle()
+    assert story.shape() == "D0 D2"
+    assert {written.step.partition("/")[0] for written in story.written[1:]} == {"ForceRemoveReplica"}
+
+
+def test_force_without_consent_waits_where_the_rest_has_no_quorum() -> None:
+    story = begin(CONSISTENCY, [D, D], 0)
+    story.lose(1)
+    story.gone.add(1)
+    story.delete(1)
+    story.controller()
+    assert story.waits().startswith("NoQuorum:")
+    assert story.shape() == "D0 D1"
+
+
+def consenting(replica: str) -> Story:
+    story = begin(CONSISTENCY, [D, D], 0, obedient=True)
+    story.lose(1)
+    story.annotate(force_remove=replica, accept_data_loss="true")
+    return story
+
+
+def test_a_person_who_accepts_data_loss_gets_a_lost_copy_removed_and_the_annotations_go() -> None:
+    story = consenting("v-1")
+    for _ in range(16):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0"
+    assert story.rv.metadata.annotations == {}
+    assert story.rv.status.drbd.config.quorum_minimum_redundancy == 1
+    assert [each for each, found in story.replicas.items() if found.deleting] == ["v-1"]
+
+
+def test_redundancy_is_raised_again_when_the_copies_are_up_to_date() -> None:
+    story = consenting("v-1")
+    for _ in range(16):
+        story.controller()
+        story.agents()
+    story.add(2, D)
+    story.settle()
+    assert story.shape() == "D0 D2"
+    assert story.rv.status.drbd.config.quorum_minimum_redundancy == 2
+    raised = [written.step for written in story.written]
+    assert raised.index("ChangeQuorum/SetRedundancy") > raised.index("AddReplica/Show")
+
+
+@pytest.mark.parametrize("annotations", [{"force_remove": "v-1"}, {"accept_data_loss": "true"}])
+def test_half_a_consent_is_none(annotations: dict[str, str]) -> None:
+    story = begin(CONSISTENCY, [D, D], 0, obedient=True)
+    story.lose(1)
+    story.annotate(**annotations)
+    for _ in range(4):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0 D1"
+    assert story.rv.metadata.annotations
+
+
+def test_a_member_that_is_here_is_not_removed_by_force() -> None:
+    story = begin(BOTH, [D, D, D], 0, obedient=True)
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    for _ in range(4):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0 D1 D2"
+    assert story.waits().startswith("StillHere: [1] is here")
+
+
+def test_the_last_copy_is_removed_by_nobody() -> None:
+    story = begin(Replication.NONE, [D], 0, obedient=True)
+    story.lose(0)
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    for _ in range(4):
+        story.controller()
+    assert story.waits().startswith("LastCopy:")
+    assert story.shape() == "D0"
+
+
+def test_a_lost_user_is_detached_by_force_when_nobody_asks_for_it_and_the_rest_serves() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.lose(0)
+    story.controller()
+    assert story.member(0).attached, "its node is in the queue still"
+    story.attach(0, attached=False)
+    assert not story.member(0).attached
+    assert story.member(0).excused
+    forced = [written for written in story.written if written.step.startswith(TransitionType.FORCE_DETACH.value)]
+    assert len(forced) == 1
+
+
+def test_a_lost_user_stays_attached_where_the_rest_does_not_serve_until_a_person_says_so() -> None:
+    story = begin(CONSISTENCY, [D, D], 0)
+    story.lose(0)
+    story.attach(0, attached=False)
+    assert story.member(0).attached
+    story.annotate(force_detach="n0", accept_data_loss="true")
+    for _ in range(4):
+        story.controller()
+        story.agents()
+    assert not story.member(0).attached
+    assert story.rv.metadata.annotations == {}
