@@ -60,6 +60,8 @@ def _remember(device: Device) -> None:
         flags &= ~(Flag.CONSISTENT | Flag.WAS_UP_TO_DATE)
         flags |= Flag.CONSISTENT if disk > Disk.INCONSISTENT else Flag(0)
         flags |= Flag.WAS_UP_TO_DATE if disk > Disk.OUTDATED else Flag(0)
+    elif _others_go_on(device):
+        flags &= ~Flag.WAS_UP_TO_DATE
     if device.crashed_primary or (resource.now.role is Role.PRIMARY and disk is not Disk.DETACHING):
         flags |= Flag.CRASHED_PRIMARY
     if primary_in_sight:
@@ -70,6 +72,16 @@ def _remember(device: Device) -> None:
     metadata.members = set(resource.members)
     for peer in device.peer_devices:
         _remember_peer(peer)
+
+
+def _others_go_on(device: Device) -> bool:
+    """Whether a primary was in sight, and up-to-date data: a disk that is let go of now will miss writes."""
+    resource = device.resource
+    primary = resource.old.role is Role.PRIMARY or any(
+        c.old.peer_role is Role.PRIMARY for c in resource.connections.values()
+    )
+    data = device.old.disk is Disk.UP_TO_DATE or any(p.old.disk is Disk.UP_TO_DATE for p in device.peer_devices)
+    return primary and data
 
 
 def _remember_peer(peer: PeerDevice) -> None:
@@ -93,7 +105,7 @@ def _note_generation(device: Device) -> None:
     resource, old, now = device.resource, device.old, device.now
     if now.disk is Disk.UP_TO_DATE and any(p.now.disk is Disk.UP_TO_DATE for p in device.peer_devices):
         device.crashed_primary = False
-    if device.restore_quorum and (resource.old.role is not resource.now.role or now.disk < Disk.UP_TO_DATE):
+    if device.restore_quorum and (device.counted_quorate or now.disk < Disk.UP_TO_DATE):
         device.restore_quorum = False
     if resource.now.role is not Role.PRIMARY:
         device.new_uuid_due = False

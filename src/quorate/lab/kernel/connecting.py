@@ -8,9 +8,10 @@ from quorate.lab.kernel import events, handshake, recovery, resize, resync, role
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.handshake import Meeting, Outcome
 from quorate.lab.kernel.links import BROKEN, CLEAN_UP, clean_up, lose, session_over
+from quorate.lab.kernel.options import OFF, votes
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Connection, Resource
-from quorate.lab.kernel.states import Conn, Disk, Repl
+from quorate.lab.kernel.states import Conn, Disk, Repl, Role
 from quorate.lab.kernel.telling import exchange
 from quorate.lab.kernel.uuids import Verdict
 
@@ -274,6 +275,24 @@ def disconnect(connection: Connection, *, force: bool) -> Reply:
     return change.commit()
 
 
+def _leaves_behind(connection: Connection, reach: twopc.Reach) -> bool:
+    """Whether a primary leaves a member that then has no primary in sight, and misses what is written from now on."""
+    resource, other = connection.resource, connection.other
+    assert other is not None
+    if resource.now.role is not Role.PRIMARY or other.resource.now.role is Role.PRIMARY:
+        return False
+    left = twopc.directly_connected(other.resource) - {resource.node_id}
+    return twopc.far_primary(other.resource, reach.primaries(), left)
+
+
+def _see_outdated(end: Connection, of: Connection) -> None:
+    """Within a change: know the disks of the other end to be outdated from now on."""
+    for volume, peer in end.peer_devices.items():
+        theirs = of.peer_devices.get(volume)
+        if theirs is not None and theirs.device.now.disk > Disk.OUTDATED:
+            peer.new.disk = Disk.OUTDATED
+
+
 def _disconnect_gracefully(connection: Connection, reach: twopc.Reach) -> Reply:
     other, resource = connection.other, connection.resource
     assert other is not None
@@ -283,16 +302,21 @@ def _disconnect_gracefully(connection: Connection, reach: twopc.Reach) -> Reply:
     outdated = twopc.far_primary(resource, reach.primaries(), neighbours)
     if outdated:
         twopc.outdate(resource)
+    # Who counts votes says it with the request: the one that stays knows that the other cannot go on without it.
+    told = votes(resource.options["quorum"]) != OFF
+    peer_outdated = told and _leaves_behind(connection, reach)
+    if peer_outdated:
+        _see_outdated(connection, other)
     reply = change.prepare()
     if not reply.ok:
         change.drop()
         return reply
     far = Change(other.resource, "remote")
     other.new.conn = Conn.TEAR_DOWN
-    for volume, theirs in other.peer_devices.items():
-        mine = connection.peer_devices.get(volume)
-        if outdated and mine is not None and mine.device.new.disk is Disk.OUTDATED:
-            theirs.new.disk = Disk.OUTDATED
+    if peer_outdated:
+        twopc.outdate(other.resource)
+    elif told and outdated and other.resource.now.role is Role.PRIMARY:
+        _see_outdated(other, connection)
     if not far.prepare().ok:
         far.drop()
         change.drop()

@@ -82,11 +82,17 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
             peer.new.disk = Disk.OUTDATED
     if any(verdict in (Verdict.TARGET, Verdict.TARGET_ALL) for _, _, verdict in verdicts):
         device.new.disk = min(device.new.disk, Disk.OUTDATED)
+    elif device.new.disk is Disk.OUTDATED and not resource.weak and any(_is_good(theirs) for _, theirs, _ in verdicts):
+        device.new.disk = Disk.UP_TO_DATE  # let go of while others went on, but nothing was written since
     change.commit()
     for mine, theirs, verdict in verdicts:
         exchange(mine, theirs)
         if verdict is not Verdict.NONE:
             resync.start(mine, theirs, verdict)
+
+
+def _is_good(peer: PeerDevice) -> bool:
+    return peer.device.now.disk is Disk.UP_TO_DATE
 
 
 def _compare_with_peers(device: Device, metadata: Metadata) -> list[tuple[PeerDevice, PeerDevice, Verdict]]:

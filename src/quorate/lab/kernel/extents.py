@@ -64,6 +64,11 @@ class BlockSet:
         self._starts[first:last] = [a for a, _ in kept]
         self._ends[first:last] = [b for _, b in kept]
 
+    def count_within(self, start: int, end: int) -> int:
+        """How many blocks of [start, end) are in."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return sum(min(self._ends[i], end) - max(self._starts[i], start) for i in range(first, last))
+
     def update(self, other: BlockSet) -> None:
         """Put all blocks of the other set in."""
         for start, end in other:

@@ -127,7 +127,7 @@ def _store(replica: Device, io: Io, have_it: set[int]) -> None:
     replica.written += io.length
     start, end = io.offset // BLOCK, -(-(io.offset + io.length) // BLOCK)
     extent = ACTIVITY_LOG_EXTENT // BLOCK
-    backing.metadata.activity_log.add(start // extent * extent, min(-(-end // extent) * extent, replica.blocks))
+    backing.metadata.activity_log.add(start // extent * extent, -(-end // extent) * extent)
     backing.metadata.unassigned.add(start, end)
     for node_id, slot in backing.metadata.peers.items():
         if slot.bitmap_index != -1 and node_id not in have_it:

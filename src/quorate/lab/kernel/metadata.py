@@ -173,22 +173,26 @@ def wipe(device: BlockDevice) -> bool:
     return device.metadata.pop(device.size, None) is not None
 
 
-def apply_activity_log(metadata: Metadata) -> int:
+def apply_activity_log(metadata: Metadata) -> int | None:
     """Mark what may have been written before a crash as out of sync toward every peer; bytes newly marked.
 
-    The count runs over all bitmap slots, those not given to a peer included, as drbdmeta's message does.
+    None if there was nothing to apply. The count is drbdmeta's: it runs over all bitmap slots, those not given to a
+    peer included, and over whole extents, the part past the end of the volume included.
     """
-    marked = 0
-    if metadata.flags & Flag.PRIMARY_IND:
-        given = [slot for slot in metadata.peers.values() if slot.bitmap_index != -1]
-        marked = (metadata.max_peers - len(given)) * metadata.activity_log.count
-        for slot in given:
-            before = slot.bitmap.count
-            slot.bitmap.update(metadata.activity_log)
-            marked += slot.bitmap.count - before
-    metadata.activity_log.clear()
+    extents = metadata.activity_log
+    applies = bool(metadata.flags & Flag.PRIMARY_IND) and bool(extents)
+    marked = extents.count * metadata.max_peers
+    if applies:
+        end = metadata.effective_size // BLOCK
+        for slot in metadata.peers.values():
+            if slot.bitmap_index == -1:
+                continue
+            for start, stop in extents:
+                marked -= slot.bitmap.count_within(start, stop)
+                slot.bitmap.add(start, min(stop, end))
+    extents.clear()
     metadata.flags |= Flag.AL_CLEAN
-    return marked * BLOCK
+    return marked * BLOCK if applies else None
 
 
 def forget_peer(metadata: Metadata, node_id: int) -> None:

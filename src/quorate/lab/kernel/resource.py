@@ -208,6 +208,7 @@ class Device:
 
     __slots__ = (
         "backing",
+        "counted_quorate",
         "crashed_primary",
         "exposed_uuid",
         "intended_diskless",
@@ -247,6 +248,9 @@ class Device:
         """The next write starts a new data generation."""
         self.crashed_primary = False
         self.restore_quorum = False
+        """Quorate alone when last attached: it still is, until the members in sight make it so or its data ages."""
+        self.counted_quorate = False
+        """What the members in sight say, whatever is remembered."""
         self.tie_broken = False
         self.read = 0
         self.written = 0

@@ -142,7 +142,7 @@ def _sanitize_device(device: Device, *, primary_lost: bool, sees_primary: bool) 
 
     verdict = count(device)
     enforced = votes(resource.options["quorum"]) != OFF
-    device.new.quorum = verdict.quorate or not enforced
+    device.new.quorum = device.counted_quorate = verdict.quorate or not enforced
     device.tie_broken = verdict.by_tie_breaker and enforced
     if not device.new.quorum and device.restore_quorum and device.new.disk is Disk.UP_TO_DATE:
         device.new.quorum = True

@@ -11,7 +11,8 @@ Compared
               since the network last changed: the recorder emptied the log between, the rest is the kernel's prose.
     status    the set of resources, devices and peers; roles; disk, connection, replication and peer disk states;
               client, quorum, every suspended flag, force-io-failures, size, resync-suspended; out-of-sync unless a
-              resync is under way, and after a grow save for the few blocks that were DRBD's own metadata before.
+              resync is under way, and after a grow save for the few blocks that were DRBD's own metadata before. The
+              same of a ``drbdsetup status --json`` that was run as a command.
     events2   that the stream is in the recorded format, and that adding up its lines gives the state that ``status``
               shows. Not which states it passed through. After a power loss there is no stream.
     file, network, power

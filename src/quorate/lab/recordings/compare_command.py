@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from quorate.lab.recordings.compare_status import Difference
 from quorate.lab.recordings.recording import Command
@@ -24,6 +28,29 @@ _DUMP_FIELDS = re.compile(
     re.MULTILINE,
 )
 _TIE_BREAKER = "tiebreaker logic to keep"
+_STATUS = re.compile(r"(?:sudo\s+)?drbdsetup\s+status\s+(?P<words>[^|&;<>`$]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A command that only looks: what it showed, and of which resource if not of all."""
+
+    status: list[dict[str, Any]]
+    resource: str | None
+
+
+def look(step: Command) -> Look | None:
+    """A ``drbdsetup status --json`` among the commands; None for everything else, and if it showed nothing."""
+    match = _STATUS.match(step.command.strip())
+    words = match["words"].split() if match else []
+    if not {"--json", "-j"} & set(words) or step.exit != 0:
+        return None
+    try:
+        shown = msgspec.json.decode(step.output, type=list[dict[str, Any]])
+    except msgspec.DecodeError:
+        return None
+    named = [word for word in words if not word.startswith("-") and word != "all"]
+    return Look(shown, named[0] if named else None)
 
 
 def differences(step: Command, result: Result, log_since_cut: str) -> list[Difference]:

@@ -34,7 +34,12 @@ class Difference:
     seen: object
 
     def __str__(self) -> str:
-        return f"{self.where}: expected {self.expected}, seen {self.seen}"
+        return f"{self.where}: expected {_visible(self.expected)}, seen {_visible(self.seen)}"
+
+
+def _visible(value: object) -> str:
+    """As text in which colours can be told apart: escape codes are spelled out."""
+    return str(value).replace("\033", r"\033")
 
 
 def differences(expected: Sequence[_Part], seen: Sequence[_Part], *, slack: int = 0) -> list[Difference]:
@@ -54,9 +59,10 @@ def former_metadata(usable: int) -> int:
 
 def _resource(slack: int, where: str, expected: _Part, seen: _Part) -> Iterator[Difference]:
     yield from _fields(where, _RESOURCE, expected, seen)
-    yield from _keyed(f"{where}/", "volume", expected["devices"], seen["devices"], _device)
+    yield from _keyed(f"{where}/", "volume", expected.get("devices", ()), seen["devices"], _device)
     connections = partial(_connection, slack)
-    yield from _keyed(f"{where}:", "peer-node-id", expected["connections"], seen["connections"], connections)
+    there, here = expected.get("connections", ()), seen["connections"]
+    yield from _keyed(f"{where}:", "peer-node-id", there, here, connections)
 
 
 def _device(where: str, expected: _Part, seen: _Part) -> Iterator[Difference]:
@@ -66,7 +72,7 @@ def _device(where: str, expected: _Part, seen: _Part) -> Iterator[Difference]:
 def _connection(slack: int, where: str, expected: _Part, seen: _Part) -> Iterator[Difference]:
     yield from _fields(where, _CONNECTION, expected, seen)
     peer_devices = partial(_peer_device, slack)
-    yield from _keyed(f"{where}/", "volume", expected["peer_devices"], seen["peer_devices"], peer_devices)
+    yield from _keyed(f"{where}/", "volume", expected.get("peer_devices", ()), seen["peer_devices"], peer_devices)
 
 
 def _peer_device(slack: int, where: str, expected: _Part, seen: _Part) -> Iterator[Difference]:

@@ -26,6 +26,7 @@ _DISKLESS = re.compile(r"\bdisk\s+none\s*;")
 _DISK = re.compile(r"\bdisk\s+/\S+\s*;")
 _LOST = ("NetworkFailure", "Timeout", "BrokenPipe", "ProtocolError", "TearDown")
 _AT_ONCE = 0.002
+_AHEAD = 0.2  # by how much a node's clock, set by its events, may run ahead
 #: Not a state of a connection, but the first sign of a new one: a path that carries again.
 _FOUND = "found"
 _CHANGE = re.compile(
@@ -80,19 +81,21 @@ class Timing:
             mine = [
                 change
                 for change in self._changes[observer]
-                if change.peer in peers and change.state != _FOUND and now - 0.2 <= change.at
+                if change.peer in peers and change.state != _FOUND and now - _AHEAD <= change.at
             ]
-            if not mine or mine[0].at > until:
-                continue
             for peer in sorted(peers):
-                self._tell_loss(world, observer, [change for change in mine if change.peer == peer], now, began)
-            counted = _counted(mine)
+                theirs = [change for change in mine if change.peer == peer]
+                self._tell_loss(world, observer, theirs, now, until, began)
+            counted = _counted(mine, until)
             if counted is not None:
                 world.expect_count(observer, began + max(now, counted))
 
-    def _tell_loss(self, world: World, observer: str, changes: Sequence[_Change], now: float, began: float) -> None:
+    def _tell_loss(
+        self, world: World, observer: str, changes: Sequence[_Change], now: float, until: float, began: float
+    ) -> None:
+        """The loss belongs to this network step, so it comes before the next; cleaning up may take longer."""
         lost = next((change for change in changes if change.state in _LOST), None)
-        if lost is None:
+        if lost is None or lost.at > until:
             return
         world.expect_loss(observer, lost.peer, began + max(now, lost.at))
         after = changes[changes.index(lost) + 1 :]
@@ -116,14 +119,14 @@ class Timing:
         return any(len(_DISK.findall(text)) == 2 and _DISKLESS.search(text) for text in files.values())
 
 
-def _counted(changes: Sequence[_Change]) -> float | None:
-    """When a member had counted those that are left, if that kept it waiting.
+def _counted(changes: Sequence[_Change], until: float) -> float | None:
+    """When a member had counted those that are left after a loss before ``until``, if that kept it waiting.
 
     It stays Unconnected until then, and then tries to connect.
     """
     since: dict[str, float] = {}
     for change in changes:
-        if change.state == "Unconnected":
+        if change.state == "Unconnected" and change.at <= until:
             since[change.peer] = change.at
         elif change.peer in since:
             return change.at if change.at - since[change.peer] > _AT_ONCE else None

@@ -9,13 +9,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from quorate.lab.recordings.compare_status import differences
+from quorate.lab.recordings.compare_status import Difference, differences
 
 REACH = 3.0
 
 _Status = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A recorded status, of one resource or of all; counts may be off by some KiB (``compare_status``)."""
+
+    status: _Status
+    slack: int
+    resource: str | None = None
+
+    def differences(self, seen: _Status) -> list[Difference]:
+        """Nothing if a node's whole status shows what is expected."""
+        shown = [resource for resource in seen if self.resource in (None, resource["name"])]
+        return differences(self.status, shown, slack=self.slack)
 
 
 class History:
@@ -33,8 +48,6 @@ class History:
         """A step was applied: what was before does not count any more."""
         self._moments.clear()
 
-    def shows(self, node: str, expected: _Status, slack: int) -> bool:
+    def shows(self, node: str, expected: Expected) -> bool:
         """Whether the node's status was the expected one at any of these moments."""
-        return any(
-            node in statuses and not differences(expected, statuses[node], slack=slack) for _, statuses in self._moments
-        )
+        return any(node in statuses and not expected.differences(statuses[node]) for _, statuses in self._moments)

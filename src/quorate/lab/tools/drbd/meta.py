@@ -13,6 +13,7 @@ from quorate.lab.tools.process import Process
 _FAILED, _CANNOT_OPEN, _USAGE = 1, 20, 20
 #: How much of a device's start drbdmeta looks at to see whether somebody's data is there.
 _LOOKED_AT = 68 << 10
+_FIVE_DIGITS = 10_000
 _CONFIRMED = "*** confirmation forced via --force option ***\n"
 
 
@@ -117,9 +118,8 @@ class _Drbdmeta:
             return self._none()
         if found.device_size != self._device.size:
             self._move(found.device_size)
-        if not found.clean and (marked := kernel_metadata.apply_activity_log(found)):
-            amount = f"{marked >> 20} MB" if marked >= 1 << 20 else f"{marked >> 10} KB"
-            self._process.out(f"Marked additional {amount} as out-of-sync based on AL.\n")
+        if not found.clean and (marked := kernel_metadata.apply_activity_log(found)) is not None:
+            self._process.err(f"Marked additional {_short(marked)} as out-of-sync based on AL.\n")
         return 0
 
     def check_resize(self) -> int:
@@ -167,6 +167,15 @@ class _Drbdmeta:
             return False
         self._process.err(f"Device '{self._minor}' is configured!\n")
         return True
+
+
+def _short(size: int) -> str:
+    """A size in at most four digits, each step to a larger unit rounded by its highest bit that is lost."""
+    amount, units = size >> 10, iter("KMGTPE")
+    unit = next(units)
+    while amount >= _FIVE_DIGITS:
+        amount, unit = (amount >> 10) + (amount >> 9 & 1), next(units)
+    return f"{amount} {unit}B"
 
 
 def _without_force(words: list[str]) -> list[str]:
