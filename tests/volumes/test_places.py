@@ -16,8 +16,9 @@ from quorate.api.storage.configuration import Replication, Topology
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.struct import replace
 from quorate.engine import Patch
+from quorate.volumes.disks import Disk
 from quorate.volumes.places import find_places, give_back, needed, withdrawals, writes
-from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.volume.making import (
     EXTENT,
     GI,

@@ -15,8 +15,9 @@ from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Tr
 from quorate.explain.whereabouts import Candidate, candidates
 from quorate.placement import layout_of, text
 from quorate.volumes import effective, transitions
-from quorate.volumes.observe import disks_of, observe
-from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.disks import Disk, disks_of
+from quorate.volumes.observe import observe
+from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
 from quorate.volumes.volume.formation import form
 from quorate.volumes.waits import Wait

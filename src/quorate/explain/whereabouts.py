@@ -15,8 +15,9 @@ from quorate.api.struct import Struct, replace
 from quorate.disks.entries import replica as entry_of
 from quorate.disks.requests import granted_size
 from quorate.placement import Fate, fates
+from quorate.volumes.disks import Disk
 from quorate.volumes.places import find_places
-from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 
 
 class Candidate(Struct):

@@ -24,14 +24,14 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.datamesh import Member
 from quorate.engine import Index, Reader
-from quorate.volumes.view import Disk, NodeView, ReplicaView, VolumeView
+from quorate.volumes.disks import LEDGER_OF_DISK, disks_of
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 
 REPLICAS_OF: Final = "replicas of a volume"
 ATTACHMENTS_OF: Final = "attachments of a volume"
 LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
 OPERATIONS_OF: Final = "operations on a volume"
 LEDGERS_OF: Final = "ledgers with an entry of a volume"
-LEDGER_OF_DISK: Final = "ledger of a disk"
 
 #: Length of what ``names.logical_volume`` adds to a replica's name.
 _DISK_SUFFIX: Final = 9
@@ -129,21 +129,6 @@ def _node_names(
         asked.update(dict.fromkeys(rv.spec.publish_on))
         asked.update(dict.fromkeys(member.node_name for member in rv.status.datamesh.members))
     return asked
-
-
-def disks_of(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[str, Disk]:
-    """The ledgers of a pool's disks, with what sizes are rounded to there."""
-    found: dict[str, Disk] = {}
-    for node in pool.status.eligible_nodes:
-        for group in node.lvm_volume_groups:
-            name = names.disk(group.name, group.thin_pool_name or "")
-            ledgers = reader.find(DiskSchedule, LEDGER_OF_DISK, name)
-            if not ledgers or ledgers[0].spec.node_id != node.node_name:
-                continue
-            known = reader.get(LVMVolumeGroup, group.name)
-            extent = known.status.extent_size if known is not None else None
-            found[name] = Disk(ledgers[0], 0 if extent is None else int(extent))
-    return found
 
 
 def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]) -> Mapping[NodeName, NodeView]:

@@ -36,7 +36,7 @@ from quorate.drbd.metadata import lower_size
 from quorate.engine import Patch
 from quorate.placement.choose import choose
 from quorate.placement.layout import layout_of
-from quorate.placement.request import Choice, Placement, Refusal, Replica, Request, Room
+from quorate.placement.request import Choice, Placement, Refusal, Replica, Request
 from quorate.volumes.view import ReplicaView, VolumeView
 
 _NOWHERE: Final = Placement({}, {})
@@ -171,18 +171,13 @@ def _request(
     asked: Mapping[ReplicaName, DiskSchedule],
     rejected: Mapping[ReplicaName, DiskSchedule],
 ) -> Request:
-    rooms = {}
-    for name, disk in view.disks.items():
-        refused = requests.refusal(disk.ledger, entry_of(""), 1)
-        closed = requests.describe(disk.ledger, refused) if refused is not None else ""
-        rooms[name] = Room(requests.room(disk.ledger), disk.extent, closed)
     outgoing = _outgoing(view, configuration)
     return Request(
         configuration=configuration,
         size=Bytes(int(view.datamesh.size or view.volume.spec.size)),
         replicas=tuple(_replica(replica, asked, outgoing) for replica in view.replicas),
         nodes=view.rsp.status.eligible_nodes if view.rsp is not None else None,
-        rooms=rooms,
+        rooms={name: disk.room for name, disk in view.disks.items()},
         access=view.access_nodes,
         refused={
             ledger.spec.name: answer.refusal.message

@@ -47,6 +47,7 @@ from quorate.api.storage.drbd import (
 )
 from quorate.api.storage.rsp import EligibleNode
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.volumes.disks import Disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +152,6 @@ class MemberState:
 
 
 DOWN = MemberState(up=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """A disk of the pool, by its ledger."""
-
-    ledger: DiskSchedule
-    #: Sizes are rounded up to this; 0: not known.
-    extent: int
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ from quorate.api.storage.rsp import EligibleVolumeGroup
 from quorate.api.storage.rv import VolumeDrbd
 from quorate.api.storage.rvr import ReplicaPhase
 from quorate.api.struct import replace
+from quorate.volumes.disks import Disk
 from quorate.volumes.replica.conditions import verdicts
 from quorate.volumes.replica.conditions.kernel import percent_in_sync
 from quorate.volumes.replica.phase import summary
 from quorate.volumes.replica.snapshot import Snapshot
 from quorate.volumes.replica.subject import Subject
-from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.replica.making import (
     EXTENT,
     NEEDED,

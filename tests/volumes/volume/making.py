@@ -78,7 +78,8 @@ from quorate.drbd.metadata import lower_size
 from quorate.engine import Plan
 from quorate.placement.layout import LEVELS
 from quorate.volumes.datamesh import config_of
-from quorate.volumes.view import Disk, NodeView, ReplicaView, VolumeView
+from quorate.volumes.disks import Disk
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.controller import decide
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)

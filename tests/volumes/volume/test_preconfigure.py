@@ -18,7 +18,8 @@ from quorate.api.storage.datamesh import FormationPhase, PendingTransition
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.struct import replace
 from quorate.engine import Create, Delete, Patch
-from quorate.volumes.view import Disk, ReplicaView, VolumeView
+from quorate.volumes.disks import Disk
+from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.volume.making import (
     EXTENT,
     GI,
