@@ -136,7 +136,7 @@ def _remembered(view: VolumeView, replica: ReplicaView) -> frozenset[int]:
     return frozenset((diskful | left) - {replica.id})
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _evaluated(mesh: Mesh) -> _Numbers:
     now = _after(mesh, frozenset())
     reachable = _serving(mesh, now)
@@ -151,7 +151,7 @@ def _evaluated(mesh: Mesh) -> _Numbers:
     return _Numbers(tolerated, now.copies, reachable)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def _after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
     left = [view for view in mesh.views if view.node_id not in lost]
     verdicts = {view.node_id: _judged(view, lost) for view in left if _has_disk(view)}

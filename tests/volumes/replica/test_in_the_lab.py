@@ -6,7 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from quorate.api import conditions, core
+from quorate.api import conditions, core, names
+from quorate.api.baremetal import Volume
+from quorate.api.baremetal.volume import VolumeSpec
 from quorate.api.conditions import rva, rvr
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import NodeName, ObjectMeta, VolumeName
@@ -141,6 +143,34 @@ def test_a_deleted_replica_is_replaced_first_and_leaves_nothing_behind() -> None
             assert await left_on(lab, first.spec.node_name) == []
             entries = [name for ledger in (await lab.store.list(DiskSchedule)).items for name in ledger.spec.replicas]
             assert sorted(entries) == sorted(each.name for each in await lab.replicas())
+
+    run(main, seed=1)
+
+
+def test_a_drives_procedure_keeps_the_disk_of_a_replica_that_has_left() -> None:
+    """03: nothing is destroyed before a person has said so, and a restart of the drive would find it as it was."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=4)) as lab:
+            await formed(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            (first, *_) = await lab.replicas()
+            disk = first.status.lvm_logical_volume_name
+            spec = VolumeSpec(id=disk, location=first.spec.lvm_volume_group_name or "", node_id=NodeName("node-1"))
+            await lab.store.create(Volume(metadata=ObjectMeta(name=disk, namespace=names.NAMESPACE), spec=spec))
+            await lab.store.delete(ReplicatedVolumeReplica, first.name)
+            await lab.sleep(120)
+            left = await lab.store.get(ReplicatedVolumeReplica, first.name)
+            assert first.name not in [member.name for member in (await lab.volume()).status.datamesh.members]
+            assert left.deleting
+            assert f"a drive's procedure keeps {disk}" in left.status.message
+            assert not (await lab.store.get(LVMLogicalVolume, disk)).deleting
+            await lab.store.delete(Volume, disk, names.NAMESPACE)
+
+            async def gone() -> bool:
+                return first.name not in [each.name for each in await lab.replicas()]
+
+            await lab.until("the replica is let go of", gone)
+            assert await left_on(lab, first.spec.node_name or "") == []
 
     run(main, seed=1)
 
