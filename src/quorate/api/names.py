@@ -82,6 +82,11 @@ def comparison_operation(volume: VolumeName, revision: int) -> str:
     return f"{volume}-comparison-{revision}"
 
 
+def rejoin_operation(replica: ReplicaName, revision: int) -> str:
+    """The operation that brings back a primary that has yielded to another."""
+    return f"{replica}-rejoin-{revision}"
+
+
 def kernel_resource(volume: VolumeName) -> str:
     """The DRBD resource, and its ``.res`` file, on every node."""
     return volume

@@ -169,7 +169,7 @@ class VolumeView:
     attachments: tuple[ReplicatedVolumeAttachment, ...] = ()
     #: The one that gives a new volume its first data.
     operation: DRBDResourceOperation | None = None
-    #: Those that compare its copies, or overwrite a part of them.
+    #: Those that compare its copies, overwrite a part of them, or bring back who has yielded.
     comparisons: tuple[DRBDResourceOperation, ...] = ()
     #: Every logical volume of its replicas, also of replicas that are gone.
     pieces: tuple[LVMLogicalVolume, ...] = ()

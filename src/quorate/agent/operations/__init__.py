@@ -4,6 +4,7 @@
 |-----------------|------------------------------------------------------------------------------------|--------------|
 | `CreateNewUUID` | gives a new volume its first data (M3, M22)                                        | `first_data` |
 | `Verify`        | compares this copy with every other, and copies to them what differs               | `comparison` |
+| `Rejoin`        | gives up what was written here since a peer was lost, and connects to it           | `rejoining`  |
 | `ZeroRange`     | overwrites a part of a volume that nobody uses, as its Primary for that moment     | `zeroing`    |
 
 ``Running`` is written before anything is run: an agent that finds it so goes on, or begins again where that does no

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from quorate.agent.operations import comparison, first_data, zeroing
+from quorate.agent.operations import comparison, first_data, rejoining, zeroing
 from quorate.agent.operations.case import LATER, Case, Ruling, failed, pending
 from quorate.agent.steps import KERNEL, Look
 from quorate.api.storage.drbdrop import OperationPhase, OperationType
@@ -17,6 +17,7 @@ _Decision = Callable[[Case, datetime], Ruling]
 _TYPES: Final[Mapping[OperationType, tuple[_Decision, _Decision]]] = {
     OperationType.CREATE_NEW_UUID: (first_data.begin, first_data.go_on),
     OperationType.VERIFY: (comparison.begin, comparison.go_on),
+    OperationType.REJOIN: (rejoining.begin, rejoining.go_on),
     OperationType.ZERO_RANGE: (zeroing.begin, zeroing.go_on),
 }
 

@@ -12,7 +12,7 @@ from quorate.api import labels
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource
-from quorate.api.scalars import Count, Message, NodeRef, ReplicaRef
+from quorate.api.scalars import Count, Message, NodeId, NodeRef, ReplicaRef
 from quorate.api.struct import Rule, Struct, rule
 
 
@@ -25,6 +25,7 @@ class OperationType(StrEnum):
     OUTDATE = "Outdate"
     VERIFY = "Verify"
     ZERO_RANGE = "ZeroRange"
+    REJOIN = "Rejoin"
     CREATE_SNAPSHOT = "CreateSnapshot"
 
 
@@ -42,6 +43,12 @@ class CreateNewUUID(Struct):
         bool, Meta(description="All members are equal already: only if every one's space is known to be zero.")
     ] = False
     force_resync: Annotated[bool, Meta(description="Copy everything from this member to the others.")] = False
+
+
+class Rejoin(Struct):
+    """Whom to connect to, giving up whatever was written here since the two lost touch."""
+
+    peer_node_id: NodeId
 
 
 class ByteRange(Struct):
@@ -70,12 +77,18 @@ class DRBDResourceOperationSpec(Struct):
             "range must be given when type is ZeroRange, and is allowed only there and when type is Verify",
             field_path=".range",
         ),
+        Rule(
+            "has(self.rejoin) == (self.type == 'Rejoin')",
+            "rejoin must be given exactly when type is Rejoin",
+            field_path=".rejoin",
+        ),
     )
 
     node_name: NodeRef
     drbd_resource_name: Annotated[ReplicaRef, Meta(description="The ReplicatedVolumeReplica to act on.")]
     type: OperationType
     create_new_uuid: CreateNewUUID | None = field(default=None, name="createNewUUID")
+    rejoin: Rejoin | None = None
     range: Annotated[ByteRange, Meta(description="Absent: the whole device.")] | None = None
 
 

@@ -12,7 +12,16 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
-from quorate.api.scalars import MAX_MEMBERS, VOLUME_NAME_MAX_LENGTH, Count, DeviceMinor, Message, NodeRef, ObjectRef, ReplicaRef
+from quorate.api.scalars import (
+    MAX_MEMBERS,
+    VOLUME_NAME_MAX_LENGTH,
+    Count,
+    DeviceMinor,
+    Message,
+    NodeRef,
+    ObjectRef,
+    ReplicaRef,
+)
 from quorate.api.storage.configuration import Configuration
 from quorate.api.storage.datamesh import Datamesh, EffectiveLayout, PendingReplicaTransition, Transition
 from quorate.api.storage.drbd import QuorumCount, SharedSecret, SharedSecretAlgorithm

@@ -36,6 +36,7 @@ from quorate.volumes.attach.two_primaries import restless
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait
 
+_TYPES = (OperationType.VERIFY, OperationType.ZERO_RANGE)
 #: The end of a volume whose size is not known; the agent leaves out what is beyond the device's end.
 _EVERYWHERE = 2**62
 
@@ -53,10 +54,11 @@ def finished(view: VolumeView) -> ReplicatedVolumeStatus | None:
 def writes(view: VolumeView) -> Iterator[Write]:
     """Operations that should be made, and those that have had their time."""
     first, current = _first(view), _operation(view)
-    for operation in view.comparisons:
+    known = [each for each in view.comparisons if each.spec.type in _TYPES]
+    for operation in known:
         if not operation.deleting and (operation is not current or _is_over(view, operation)):
             yield Delete(operation)
-    if first is None or view.comparisons or view.volume.deleting:
+    if first is None or known or view.volume.deleting:
         return
     replica = reference(view, first)
     if replica is not None and replica.node_name is not None and hindrance(view, first) is None:

@@ -73,16 +73,24 @@ def restless(view: VolumeView) -> Wait | None:
 
 
 def link_lost(view: VolumeView) -> tuple[Member, Member] | None:
-    """Of two attached members, the older and the younger, if the younger has lost a link; None: all is well."""
+    """Of two attached members, the older and the younger, if either has lost a link; None: all is well.
+
+    The younger's agent acts only on its own links. But if the older has lost the third member, what the older writes
+    does not reach it while what the younger writes does: they must not both go on either.
+    """
     if view.rv is None:
         return None
     name = younger_of_two(view.rv)
     younger = next((member for member in view.members if member.name == name), None)
-    if younger is None or younger.excused:
+    if younger is None:
         return None
     older = next(member for member in view.members if member.attached and member is not younger)
-    linked = [member for member in view.members if member is not younger and _is_linked(member, younger)]
-    lost = any(not member.excused and not view.connected(younger.name, member.name) for member in linked)
+    lost = any(
+        not view.connected(primary.name, member.name)
+        for primary in (older, younger)
+        for member in view.members
+        if member is not primary and _is_linked(member, primary)
+    )
     return (older, younger) if lost else None
 
 

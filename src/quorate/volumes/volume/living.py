@@ -51,6 +51,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         *leftovers.clear(view),
         *room.writes,
         *comparison.writes(view),
+        *yielding.writes(view),
     )
     wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_room(room)
     return Outcome(
