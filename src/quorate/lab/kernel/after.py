@@ -60,7 +60,7 @@ def _remember(device: Device) -> None:
         flags &= ~(Flag.CONSISTENT | Flag.WAS_UP_TO_DATE)
         flags |= Flag.CONSISTENT if disk > Disk.INCONSISTENT else Flag(0)
         flags |= Flag.WAS_UP_TO_DATE if disk > Disk.OUTDATED else Flag(0)
-    elif _others_go_on(device):
+    elif disk is Disk.DETACHING and _others_go_on(device):  # a disk that has failed cannot be told
         flags &= ~Flag.WAS_UP_TO_DATE
     if device.crashed_primary or (resource.now.role is Role.PRIMARY and disk is not Disk.DETACHING):
         flags |= Flag.CRASHED_PRIMARY

@@ -98,6 +98,21 @@ def agree_on_members(reach: Reach) -> None:
                 for node_id in ids - {resource.node_id}:
                     metadata.peer(node_id).flags |= PeerFlag.NODE_EXISTS
         links.retry_stuck(resource)
+    _begin_generations(reach)
+
+
+def _begin_generations(reach: Reach) -> None:
+    """A primary's next write begins a generation if a member with a disk is here that will not get it.
+
+    That member is connected to others that do. It may have been up to date a moment ago, and the bitmap alone would
+    not tell it from one that still is: its generation has to be an older one than theirs.
+    """
+    for primary in reach.primaries():
+        neighbours = directly_connected(primary)
+        far = [resource for resource in reach.participants if resource.node_id not in neighbours]
+        for volume, device in primary.devices.items():
+            if any(volume in other.devices and other.devices[volume].backing is not None for other in far):
+                device.new_uuid_due = True
 
 
 def call_for_count(resource: Resource) -> None:
