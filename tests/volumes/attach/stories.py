@@ -36,6 +36,7 @@ class Story:
 
     def __init__(self, lab: VolumeLab) -> None:
         self.lab = lab
+        self.processes = 1000
 
     @classmethod
     async def of(cls, lab: VolumeLab, replication: Replication, *, thin: bool = False, size: str = "64Mi") -> Story:
@@ -115,24 +116,26 @@ class Story:
     # Reading and writing.
 
     async def write(self, node: str, tag: str, offset: int = 0, *, seconds: float = 5.0) -> bool:
-        """Whether a write is acknowledged in so much time; it is given up otherwise."""
+        """Whether a write is acknowledged in so much time; one that is not goes on waiting in the kernel."""
         io = self.begin_write(node, tag, offset)
         await self.lab.sleep(seconds)
         self.lab.cluster.driver.catch_up()
-        self.close(node)
         return io.state is IoState.DONE
 
     def begin_write(self, node: str, tag: str, offset: int = 0) -> Io:
-        kernel = self.lab.cluster.node(node).host.kernel
+        """Write as a process would: whoever waits for a write cannot close the device before it is over."""
+        kernel, minor = self.lab.cluster.node(node).host.kernel, self.minor(node)
         self.lab.cluster.driver.catch_up()
-        assert kernel.open(self.minor(node), "test", 1)
-        io = kernel.write(self.minor(node), offset, 4096, tag)
+        self.processes += 1
+        pid = self.processes
+        assert kernel.open(minor, "test", pid)
+        io = kernel.write(minor, offset, 4096, tag)
+        if io.blocked:
+            io.when_settled = lambda _: kernel.close(minor, pid)
+        else:
+            kernel.close(minor, pid)
         self.lab.cluster.driver.touch()
         return io
-
-    def close(self, node: str) -> None:
-        self.lab.cluster.node(node).host.kernel.close(self.minor(node), 1)
-        self.lab.cluster.driver.touch()
 
     def hold_open(self, node: str, process: str = "qemu", pid: int = 4711) -> Callable[[], None]:
         """Open the device, as a process would; call the result to close it."""
