@@ -93,6 +93,19 @@ def test_a_phase_that_is_young_is_not_described_and_is_looked_at_again() -> None
     assert decided(settled(old)).steps == ()
 
 
+def test_words_alone_wait_while_something_else_has_just_changed() -> None:
+    """Of three replicas that become ready one after the other only the last is news."""
+    view = settled(formed())
+    one = changed(view, replicas=(as_ready(view.replicas[0]), *view.replicas[1:]))
+    soon = decided(one, NOW + timedelta(seconds=1))
+    assert soon.steps == ()
+    assert soon.requeue_after == pytest.approx(SETTLING - 1)
+    later = decided(one, NOW + timedelta(seconds=SETTLING))
+    assert [step.target.KIND.name for step in later.steps] == ["ReplicatedVolume"]
+    every = changed(view, replicas=tuple(as_ready(each) for each in view.replicas))
+    assert decided(every, NOW + timedelta(seconds=1)).status is not None
+
+
 def with_data(each: ReplicaView) -> ReplicaView:
     found = each.replica.status
     drbd = replace(found.drbd, actual=replace(found.drbd.actual, initial_sync_completed=True))

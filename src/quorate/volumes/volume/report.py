@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -69,23 +68,20 @@ def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None
 
 
 def held_back(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus, now: datetime) -> float | None:
-    """Seconds for which a change is not worth a write yet, because it is only words about something young."""
+    """Seconds for which a change is not worth a write yet: it is only words, and something else has just changed.
+
+    More is likely to follow: of three replicas that become ready one after the other, only the last is news.
+    """
     if before == after or _without_words(before) != _without_words(after):
         return None
-    return young(max(_told_since(before, after), default=None), now)
-
-
-def _told_since(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus) -> Iterator[datetime]:
-    """Since when that has been so whose words have changed."""
-    for old, new in zip(before.conditions, after.conditions, strict=True):
-        if old != new:
-            yield new.last_transition_time
-    yield from (transition.started_at for transition in after.datamesh_transitions)
+    flips = [condition.last_transition_time for condition in before.conditions]
+    return young(max(flips, default=None), now)
 
 
 def _without_words(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:
     return replace(
         status,
+        phase=None,
         message="",
         datamesh_transitions=tuple(replace(each, reason="", message="") for each in status.datamesh_transitions),
         effective_layout=replace(status.effective_layout, message=""),
