@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
 
 from quorate.api import annotation_keys, core
+from quorate.api.longhorn import DiskSchedule
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
@@ -17,6 +19,7 @@ from quorate.placement.layout import LEVELS
 from tests.support.faults import Sent
 from tests.volumes.laboratory import VolumeLab, volume_lab
 
+FULL = os.environ.get("QUORATE_PROOF") == "full"
 SETTLED = 30.0
 NODES = Layout(nodes=5)
 LEVELS_WITH_MOVES = [
@@ -123,3 +126,62 @@ def test_a_diskful_member_stays_while_nobody_can_take_its_place() -> None:
             assert len(diskful) <= 4
 
     run(main, seed=5)
+
+
+def test_a_node_that_leaves_the_cluster_takes_nothing_with_it() -> None:
+    """``rvr-missing-node``: forced out, its space released, its object gone, another in its place."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, NODES) as lab:
+            volume = await formed(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            lost = volume.status.datamesh.members[1].node_name
+            lab.cluster.inject(faults.NodeDown(lost))
+            await lab.sleep(60)
+            await lab.store.delete(core.Node, lost)
+            await until_without(lab, lost, Replication.CONSISTENCY_AND_AVAILABILITY)
+            for ledger in (await lab.store.list(DiskSchedule)).items:
+                assert ledger.spec.node_id != lost or not ledger.spec.replicas
+            await lab.until_ready()
+
+    run(main, seed=6)
+
+
+def survives_a_crash_after(write_number: int, replication: Replication, place: int) -> bool:
+    """Whether there was a write of that number; the controllers are killed right after it, and started again."""
+    reached = False
+
+    async def main(sim: Simulation) -> None:
+        nonlocal reached
+        async with volume_lab(sim, NODES) as lab:
+            volume = await formed(lab, replication)
+            node = volume.status.datamesh.members[place].node_name
+            count = 0
+
+            def crash() -> None:
+                lab.kill()
+                lab.start()
+
+            def kill(_: Sent) -> None:
+                nonlocal count, reached
+                count += 1
+                if count == write_number:
+                    reached, lab.watcher = True, None
+                    sim.loop.call_soon(crash)
+
+            lab.watcher = kill
+            await evacuate(lab, node)
+            await until_without(lab, node, replication)
+            await lab.until_ready()
+            await lab.sleep(5)
+
+    run(main, seed=write_number)
+    return reached
+
+
+@pytest.mark.parametrize("first", range(1, 9) if FULL else (5, 18))
+def test_the_controllers_may_be_killed_after_any_write_of_a_move(first: int) -> None:
+    """After each of them nightly (``QUORATE_PROOF=full``), otherwise after a few."""
+    write_number = first
+    while survives_a_crash_after(write_number, Replication.AVAILABILITY, place=1):
+        write_number += 8 if FULL else 29
+    assert write_number > first
