@@ -37,7 +37,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tls_certificate: str = ""
     tls_key: str = ""
     #: Simulated nodes that `quorate up` starts beside the server, the zones they stand in, and the drives of each.
-    nodes: Annotated[int, Meta(ge=0, le=1000)] = 3
+    nodes: Annotated[int, Meta(ge=0, le=1000)] = 6
     zones: Annotated[int, Meta(ge=1, le=26)] = 3
     drives: Annotated[int, Meta(ge=0, le=64)] = 2
     log_level: Literal["debug", "info", "warning", "error"] = "info"
