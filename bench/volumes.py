@@ -45,8 +45,8 @@ REPLICAS = int(os.environ.get("QUORATE_BENCH_REPLICAS", "2000"))
 #: Volumes for each simulated node; and how long nothing is done, to see what it costs.
 PER_NODE = 10
 QUIET = 60.0
-#: Until new nodes, or new volumes, have said all that they have to say.
-SETTLING = 15.0
+#: Until new nodes, or new volumes, have said all that they have to say: agents look at their drives every minute.
+SETTLING = 75.0
 SIZE = "16Mi"
 HOUSEKEEPING = ("Lease", "Event")
 WRITES = ("create", "patch", "patch_status", "delete")
