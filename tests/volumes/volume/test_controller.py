@@ -9,9 +9,14 @@ import pytest
 
 from quorate.api import labels
 from quorate.api.conditions.merging import merge
+from quorate.api.conditions.rv import Ready
 from quorate.api.conditions.rvr import Ready as ReplicaReady
+from quorate.api.conditions.rvr import Scheduled
+from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import PendingTransition
+from quorate.api.storage.rv import VolumePhase
+from quorate.api.storage.rvr import ReplicaPhase
 from quorate.api.struct import replace
 from quorate.engine import AddFinalizer, Delete, Patch
 from quorate.volumes.settling import SETTLING
@@ -21,6 +26,7 @@ from tests.volumes.volume.making import (
     NOW,
     TB,
     ago,
+    bootstrapping,
     connecting,
     decided,
     formed,
@@ -28,6 +34,7 @@ from tests.volumes.volume.making import (
     members_of,
     name,
     picture,
+    piece,
     preconfiguring,
     volume,
     written,
@@ -120,9 +127,24 @@ def test_replicas_with_data_under_a_volume_without_status_are_left_alone() -> No
     assert plan.transition is None
     found = {each.type: each for each in written(plan).conditions}
     assert found["StatusLost"].status == "True"
-    assert "[0 1]" in found["StatusLost"].message
+    assert "v-0, v-1 " in found["StatusLost"].message
     assert plan.events[0].warning
     assert decided(view.with_status(written(plan))).steps == ()
+
+
+def older(found: LVMLogicalVolume) -> LVMLogicalVolume:
+    """Made before the volume was."""
+    return replace(found, metadata=replace(found.metadata, creation_timestamp=ago(3600)))
+
+
+def test_pieces_of_an_earlier_volume_of_that_name_are_left_alone_too() -> None:
+    """Its objects were lost, and somebody has applied the manifest again."""
+    plan = decided(picture(volume(), pieces=(older(piece(0)),)))
+    assert plan.writes == ()
+    assert plan.transition is None
+    assert "v-0-" in written(plan).message
+    own = replace(piece(0), metadata=replace(piece(0).metadata, creation_timestamp=ago(1)))
+    assert decided(picture(volume(), pieces=(own,))).transition is not None
 
 
 def test_a_tie_breaker_holds_no_data() -> None:
@@ -171,3 +193,29 @@ def test_what_they_ask_for_while_forming_is_written_with_the_next_step() -> None
     plan = decided(preconfiguring())
     assert plan.transition is not None
     assert [each.name for each in written(plan).datamesh_pending_replica_transitions] == [name(0), name(1), name(2)]
+
+
+def contrary(view: VolumeView) -> VolumeView:
+    """The same, with conditions and phases that say the opposite of everything."""
+
+    def spoilt(each: ReplicaView) -> ReplicaView:
+        said = merge((), [ReplicaReady.NO_QUORUM(), Scheduled.NO_SPACE()], now=NOW)
+        found = replace(each.replica.status, conditions=said, phase=ReplicaPhase.CRITICAL)
+        return changed(each, replica=replace(each.replica, status=found))
+
+    view = changed(view, replicas=tuple(spoilt(each) for each in view.replicas))
+    said = merge((), [Ready.REPLICAS_NOT_READY()], now=ago(60))
+    return view.with_status(replace(view.volume.status, conditions=said, phase=VolumePhase.DEGRADED))
+
+
+@pytest.mark.parametrize("view", [preconfiguring(), connecting(), bootstrapping(), formed()])
+def test_no_decision_reads_a_condition_or_a_phase(view: VolumeView) -> None:
+    """M23."""
+    plain, other = decided(view), decided(contrary(view))
+    assert [repr(step) for step in other.writes if step.target.name != "v"] == [
+        repr(step) for step in plain.writes if step.target.name != "v"
+    ]
+    assert (plain.transition is None) == (other.transition is None)
+    if plain.transition is not None:
+        for name_ in ("datamesh", "datamesh_revision", "datamesh_transitions", "drbd"):
+            assert getattr(written(plain), name_) == getattr(written(other), name_)

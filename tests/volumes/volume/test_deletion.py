@@ -10,7 +10,7 @@ import pytest
 
 from quorate.api import finalizers, labels
 from quorate.api.meta import NodeName, ObjectMeta, VolumeName
-from quorate.api.storage import ReplicatedVolumeAttachment
+from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeAttachment
 from quorate.api.storage.datamesh import Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import VolumePhase
 from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
@@ -18,6 +18,7 @@ from quorate.api.struct import replace
 from quorate.engine import Delete, ReleaseFinalizer
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.deletion import should_not_exist
+from quorate.volumes.volume.leftovers import clear
 from tests.volumes.volume.making import (
     C,
     ago,
@@ -175,8 +176,27 @@ def test_replicas_of_a_volume_that_is_gone_are_never_deleted_by_us() -> None:
     assert decided(picture(None, [outsider(0), outsider(1)])).steps == ()
 
 
-def test_a_piece_whose_replica_and_volume_are_gone_goes_too() -> None:
-    assert [type(each).__name__ for each in decided(picture(None, pieces=(piece(0),))).steps] == ["Delete"]
+def dying_piece(number: int) -> LVMLogicalVolume:
+    left = piece(number)
+    return replace(left, metadata=replace(left.metadata, deletion_timestamp=ago(9)))
+
+
+def test_a_piece_whose_volume_is_gone_goes_only_if_somebody_deletes_it() -> None:
+    assert decided(picture(None, pieces=(piece(0),))).steps == ()
+    [step] = decided(picture(None, pieces=(dying_piece(0),))).steps
+    assert isinstance(step, ReleaseFinalizer)
+
+
+def test_a_members_copy_is_kept_whoever_deletes_it_when_only_its_replica_is_lost() -> None:
+    view = formed()
+    lost = changed(view, replicas=view.replicas[1:], pieces=(dying_piece(0), *view.pieces[1:]))
+    assert [each for each in clear(lost) if each.target.KIND.name == "LVMLogicalVolume"] == []
+    assert [type(each) for each in clear(deleted(lost))] == [ReleaseFinalizer]
+
+
+def test_a_piece_of_no_member_is_cleared_away_while_the_volume_lives() -> None:
+    view = formed()
+    assert [type(each) for each in clear(changed(view, pieces=(*view.pieces, piece(4))))] == [Delete]
 
 
 def test_a_deleting_volume_gets_no_new_labels() -> None:

@@ -95,7 +95,7 @@ def test_formation_does_not_begin_without_a_pool() -> None:
 
 @pytest.mark.parametrize("replication", LEVELS)
 def test_every_replica_of_the_layout_is_created_the_tie_breaker_included(replication: Replication) -> None:
-    """M9, M33: born together, with the finalizers that nobody may be without."""
+    """M9, M26, M33: born together, with the finalizers that nobody may be without."""
     found = created(starting(replication))
     assert [each.spec.type for each in found] == types(replication)
     assert [each.name for each in found] == [name(number) for number in range(len(found))]

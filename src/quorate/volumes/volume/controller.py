@@ -8,7 +8,6 @@ from typing import Any
 
 from quorate.api import conditions, finalizers, labels
 from quorate.api.core import Lease
-from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.struct import replace
 from quorate.engine import (
@@ -28,7 +27,7 @@ from quorate.volumes import places
 from quorate.volumes.observe import INDEXES, observe
 from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import VolumeView
-from quorate.volumes.volume import deletion
+from quorate.volumes.volume import deletion, leftovers
 from quorate.volumes.volume.configuration import configured
 from quorate.volumes.volume.formation import form
 from quorate.volumes.volume.living import live
@@ -49,7 +48,7 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
         return NOTHING if rv.deleting else Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER), *_metadata(rv)))
     if deletion.should_not_exist(view):
         return _plan(view, deletion.take_apart(view), now)
-    if lost := with_data_and_no_status(view):
+    if lost := without_status(view):
         return _status_lost(view, lost, now)
     status = with_pending(view, configured(rv.status, view.rsc), now)
     current = view.with_status(status)
@@ -60,22 +59,23 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
     return _plan(view, live(current, places.find_places(current), now), now)
 
 
-def with_data_and_no_status(view: VolumeView) -> tuple[ReplicaName, ...]:
-    """Replicas that hold data although, by the volume's status, it was never formed."""
+def without_status(view: VolumeView) -> tuple[str, ...]:
+    """What holds data, or may, although by the volume's status it was never formed."""
     if view.volume.status.datamesh_revision or view.formation is not None:
         return ()
-    return tuple(
+    found = [
         replica.name
         for replica in view.replicas
         if replica.diskful and replica.replica.status.drbd.actual.initial_sync_completed
-    )
+    ]
+    return (*found, *(piece.name for piece in leftovers.of_earlier_volumes(view)))
 
 
-def _status_lost(view: VolumeView, lost: tuple[ReplicaName, ...], now: datetime) -> Plan:
-    rv = view.volume
-    found = conditions.merge(rv.status.conditions, [status_lost(lost)], now=now, generation=rv.metadata.generation)
-    status = PatchStatus(rv, replace(rv, status=replace(rv.status, conditions=found)))
-    return Plan(status=status, events=(PlanEvent(rv, "StatusLost", status_lost(lost).message, warning=True),))
+def _status_lost(view: VolumeView, lost: tuple[str, ...], now: datetime) -> Plan:
+    rv, verdict = view.volume, status_lost(lost)
+    found = conditions.merge(rv.status.conditions, [verdict], now=now, generation=rv.metadata.generation)
+    status = PatchStatus(rv, replace(rv, status=replace(rv.status, conditions=found, message=verdict.message[:1024])))
+    return Plan(status=status, events=(PlanEvent(rv, "StatusLost", verdict.message, warning=True),))
 
 
 def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:

@@ -58,7 +58,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         asked.waiting or status,
         writes=_one_per_object(writes),
         wait=wait,
-        again=asked.again,
+        again=min((each for each in (asked.again, yielding.look_again(view, now)) if each), default=None),
         spent_annotations=asked.spent_annotations,
     )
 

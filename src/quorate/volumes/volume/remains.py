@@ -5,6 +5,8 @@ from __future__ import annotations
 from quorate.api import finalizers
 from quorate.volumes.replica.leaving import foreign_finalizers
 from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.volume.leftovers import of_earlier_volumes
+from quorate.volumes.volume.replicas import owner_name
 from quorate.volumes.waits import Blocker, Wait, ids
 
 NODE_DOWN = "NodeDown"
@@ -13,8 +15,10 @@ NODE_DOWN = "NodeDown"
 def remains(view: VolumeView) -> Wait | None:
     """What is left, said so that a person knows whom to turn to; None: nothing."""
     operation = (view.operation,) if view.operation is not None else ()
-    entries = _entries(view)
-    if not (view.replicas or view.pieces or operation or entries):
+    kept = () if view.volume.deleting else of_earlier_volumes(view)
+    pieces = [piece for piece in view.pieces if piece not in kept]
+    entries = _entries(view, {owner_name(piece) for piece in kept})
+    if not (view.replicas or pieces or operation or entries):
         return None
     told, blockers = [], []
     down = [replica for replica in view.replicas if _waits_for_agent(replica) and not replica.fresh]
@@ -22,9 +26,9 @@ def remains(view: VolumeView) -> Wait | None:
     if view.replicas:
         told.append(f"replicas {ids(replica.name for replica in view.replicas)}")
         blockers += [Blocker.of(replica.replica) for replica in view.replicas]
-    if view.pieces:
-        told.append(f"logical volumes {', '.join(piece.name for piece in view.pieces)}")
-        blockers += [Blocker.of(piece) for piece in view.pieces]
+    if pieces:
+        told.append(f"logical volumes {', '.join(piece.name for piece in pieces)}")
+        blockers += [Blocker.of(piece) for piece in pieces]
     if operation:
         told.append(f"operation {operation[0].name}")
         blockers += [Blocker.of(operation[0])]
@@ -42,9 +46,9 @@ def remains(view: VolumeView) -> Wait | None:
     return Wait("WaitingForReplicaCleanup", message, tuple(blockers))
 
 
-def _entries(view: VolumeView) -> list[str]:
+def _entries(view: VolumeView, kept: set[str]) -> list[str]:
     asked = {name for ledger in view.ledgers for name in (*ledger.spec.replicas, *ledger.status.replicas)}
-    return sorted(name for name in asked if name in view.possible_names)
+    return sorted(name for name in asked if name in view.possible_names and name not in kept)
 
 
 def _waits_for_agent(replica: ReplicaView) -> bool:

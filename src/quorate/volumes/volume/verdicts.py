@@ -25,7 +25,7 @@ from quorate.api.conditions.rv import (
     StatusLost,
 )
 from quorate.api.meta import ConditionStatus
-from quorate.api.scalars import MAX_MEMBERS, ReplicaName
+from quorate.api.scalars import MAX_MEMBERS
 from quorate.api.storage.datamesh import TransitionGroup
 from quorate.disks import requests
 from quorate.disks.entries import replica as entry_of
@@ -74,10 +74,10 @@ def verdicts(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
     return tuple(said.values())
 
 
-def status_lost(names: tuple[ReplicaName, ...]) -> Verdict:
-    """Replicas with data under a volume without status."""
+def status_lost(names: tuple[str, ...]) -> Verdict:
+    """Replicas with data, or pieces that may have some, under a volume without status."""
     return StatusLost.REPLICAS_WITH_DATA_FOUND(
-        f"{ids(names)} hold data and the volume's status is gone: nothing is created or deleted"
+        f"{', '.join(names)} may hold data and the volume's status is gone: nothing is created or deleted"
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from random import Random
-from typing import Final
 
 from quorate.api.meta import Bytes
 from quorate.api.scalars import ReplicaName
@@ -30,9 +29,6 @@ from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.replicas import deletions, free_ids, new_replica
 from quorate.volumes.waits import Blocker, Wait, grouped, ids
 
-#: A phase that has waited longer than this for places counts anew once there are some, in seconds.
-_FRESH: Final = 5.0
-
 
 def preconfigure(view: VolumeView, now: datetime, random: Random) -> Outcome:
     """``reconcileFormationPhasePreconfigure``."""
@@ -48,7 +44,8 @@ def preconfigure(view: VolumeView, now: datetime, random: Random) -> Outcome:
         return Outcome(view.volume.status, writes=(*cleared, *missing))
     found = places.find_places(view)
     if homeless := [replica for replica in kept if not replica.scheduled]:
-        if found.settled and elapsed(view, now) > _FRESH:
+        if found.settled and elapsed(view, now) > limit / 2:
+            # It has waited for places; what follows is given its whole time.
             return restart_clock(view, now)
         wait = _for_places(kept, homeless, found)
         return waiting(view, now, wait, writes=(*cleared, *places.writes(view, found)))
