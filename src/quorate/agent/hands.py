@@ -5,7 +5,8 @@ its outcomes are in ``memory`` and ``done`` is called, which wakes the key for t
 
 - Work is named by a text such as ``drbd/pvc-1``: what must not be done at the same time has the same name. Asking for
   more while it is under way starts nothing, and ``done`` is called all the same when the present work has ended.
-- At most ``slots`` commands run at once on the node.
+- At most ``slots`` commands run at once on the node. Urgent work has a few of its own, looks included: what keeps two
+  primaries apart waits neither for sixteen slow ``up``s nor for five hundred looks that one cut has asked for.
 - A command that is silent for too long counts as hung. It gives its slot back; until its process has really ended
   nothing else starts under its name. Everything else goes on.
 - Whatever a command, a file or a looker does wrong is an Outcome, never an exception out of here.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 
 from quorate.agent.machine import CommandHung, Completed, Machine
 from quorate.agent.memory import Memory, Outcome
@@ -27,6 +29,8 @@ log = get_logger(__name__)
 
 #: Commands at once on one node.
 SLOTS = 16
+#: … and as many more for what is urgent.
+URGENT_SLOTS = 4
 #: Seconds between two looks at whether a hung command has ended.
 HUNG_POLL = 1.0
 #: Seconds that a step under way may take to end when the agent stops.
@@ -53,13 +57,24 @@ class Hands:
         self._memory = memory
         self._clock = clock
         self._slots = asyncio.Semaphore(slots)
+        self._urgent_slots = asyncio.Semaphore(URGENT_SLOTS)
+        #: In the task of a piece of work: whether it is urgent.
+        self._urgent: ContextVar[bool] = ContextVar("urgent", default=False)
         #: By name of the work, whom to tell of its end.
         self._under_way: dict[str, dict[Callable[[], None], None]] = {}
         self._hung: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    def start(self, work: str, steps: Sequence[Step], done: Callable[[], None], *, beside: Sequence[str] = ()) -> bool:
+    def start(
+        self,
+        work: str,
+        steps: Sequence[Step],
+        done: Callable[[], None],
+        *,
+        beside: Sequence[str] = (),
+        urgent: bool = False,
+    ) -> bool:
         """Begin to carry out steps under this name; returns whether they were begun.
 
         They are not while other work of that name, or of one in ``beside``, is under way, or a command of it hangs;
@@ -74,7 +89,7 @@ class Hands:
         if self._closing:
             return False
         self._under_way.update({name: {done: None} for name in names})
-        task = asyncio.create_task(self._carry_out(names, tuple(steps)), name=f"work on {work}")
+        task = asyncio.create_task(self._carry_out(names, tuple(steps), urgent), name=f"work on {work}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
@@ -89,7 +104,7 @@ class Hands:
 
     async def run(self, *argv: str, silence: float | None = None) -> Completed:
         """Run a command when a slot is free: for lookers."""
-        async with self._slots:
+        async with self._urgent_slots if self._urgent.get() else self._slots:
             return await self._machine.run(*argv, silence=self.silence if silence is None else silence)
 
     async def close(self) -> None:
@@ -102,7 +117,8 @@ class Hands:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _carry_out(self, names: tuple[str, ...], steps: tuple[Step, ...]) -> None:
+    async def _carry_out(self, names: tuple[str, ...], steps: tuple[Step, ...], urgent: bool) -> None:
+        self._urgent.set(urgent)
         work = names[0]
         # Several steps of one purpose are one attempt.
         before = {step.purpose: self._memory.last(work, step.purpose) for step in steps}

@@ -64,12 +64,14 @@ class Node:
         #: Wakes a key of LVM's part.
         self.disks = Signal()
 
-    def work(self, name: str, steps: Sequence[Step], signal: Signal, key: Key) -> Callable[[], None]:
+    def work(
+        self, name: str, steps: Sequence[Step], signal: Signal, key: Key, *, urgent: bool = False
+    ) -> Callable[[], None]:
         """An effect for a Plan: start this work, and wake the key when it has ended."""
-        return partial(self._start, name, tuple(steps), Wake(signal, key))
+        return partial(self._start, name, tuple(steps), Wake(signal, key), urgent)
 
-    def _start(self, name: str, steps: tuple[Step, ...], done: Wake) -> None:
-        self.hands.start(name, steps, done)
+    def _start(self, name: str, steps: tuple[Step, ...], done: Wake, urgent: bool) -> None:
+        self.hands.start(name, steps, done, urgent=urgent)
 
 
 def resource_work(resource: str) -> str:

@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry
 from quorate.agent import address, looks, operations, replica
 from quorate.agent.machine import Completed
 from quorate.agent.node import Node
-from quorate.agent.replica.controller import Replicas, file_of
+from quorate.agent.replica.controller import Replicas
+from quorate.agent.replica.here import file_of
 from quorate.agent.steps import Run
 from quorate.api import all_kinds, labels
 from quorate.api.codec import to_builtins

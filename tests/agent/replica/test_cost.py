@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from quorate.agent import replica
 from quorate.agent.machine import Completed
-from quorate.agent.replica.controller import file_of
+from quorate.agent.replica.here import file_of
 from quorate.api import all_kinds, labels
 from quorate.api.codec import to_builtins
 from quorate.api.finalizers import AGENT

@@ -9,7 +9,7 @@ import pytest
 
 from quorate.agent.replica.decide import Decision
 from quorate.agent.replica.view import KernelView, View
-from quorate.agent.steps import Look, RemoveFile, WriteFile
+from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, WriteFile
 from quorate.api.storage.drbd import DrbdStatus, ReplicaType
 from quorate.api.struct import replace
 from tests.agent.replica.builders import (
@@ -59,7 +59,7 @@ def test_a_new_replica_comes_to_life_in_order() -> None:
     )
     fresh = view(new, None, written=None, volume=volume(tags=()))
     first = decided(fresh)
-    assert [type(step) for step in first.steps][::2] == [WriteFile, WriteFile]
+    assert [type(step) for step in first.steps] == [WriteFile, Run, WriteFile, MoveFile]
     assert commands(first) == [f"drbdadm -c /dev/null --config-to-test {fresh.temporary_file} sh-nop"]
     in_place = changed(fresh, written=fresh.intended.content if fresh.intended else None, unadjusted=True)
     assert commands(decided(in_place)) == [

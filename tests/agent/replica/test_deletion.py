@@ -38,7 +38,8 @@ def test_the_resource_goes_down_then_the_files_then_the_finalizer() -> None:
     last = deleting(AGENT)
     assert commands(decided(last)) == ["drbdsetup down pvc-1"]
     down = changed(last, kernel=GONE)
-    assert decided(down).steps == (RemoveFile(f"{FILE}_tmp", "remove"), RemoveFile(FILE, "remove"))
+    files = (f"{FILE}_tmp", f"{FILE}_new", FILE)
+    assert decided(down).steps == tuple(RemoveFile(file, "remove") for file in files)
     clean = changed(down, written=None)
     assert decided(clean).release
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace as changed
 from datetime import timedelta
 
 import pytest
 
+from quorate.agent import looks
 from quorate.agent.memory import Outcome
-from quorate.agent.replica.guard import Guarded, guard
-from quorate.agent.steps import Look
+from quorate.agent.node import resource_work
+from quorate.agent.replica.guard import Guarded, decide
+from quorate.agent.replica.looking import look_work
+from quorate.agent.steps import KERNEL, Look, Run
 from quorate.api.storage.drbd import Connection, DrbdStatus
-from tests.agent.replica.builders import FILE, NOW, commands, config, decided, kernel, link, outcome, replica, view
+from quorate.engine.simulation import Simulation, run
+from tests.agent.machines import scripted_node
+from tests.agent.replica.builders import (
+    NOW,
+    commands,
+    config,
+    decided,
+    errors,
+    kernel,
+    link,
+    outcome,
+    outcomes,
+    replica,
+    view,
+)
 
 LOST = link(2, "Connecting", flow="Off", disk="DUnknown")
-CUT = ["drbdadm disconnect --force pvc-1"]
+CUT = ["drbdsetup disconnect pvc-1 1 --force", "drbdsetup disconnect pvc-1 2 --force"]
 YIELDING = config(primary=True, yields=True, allow_two_primaries=True)
 
 
@@ -21,7 +40,7 @@ def guarded(
     status: DrbdStatus | None, *, yields: bool = True, current: bool = True, cut: Outcome | None = None
 ) -> Guarded:
     given = YIELDING if yields else config(primary=True)
-    return Guarded("pvc-1", FILE, given, current, status, cut=cut)
+    return Guarded("pvc-1", given, current, status, cut=cut)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +49,8 @@ def guarded(
         ("Primary", (link(1, role="Primary"), link(2)), []),
         ("Primary", (link(1), LOST), CUT),
         ("Primary", (link(1, "NetworkFailure"), link(2)), CUT),
-        ("Primary", (link(1, "StandAlone"), link(2)), CUT),
-        ("Primary", (link(1),), CUT),
+        ("Primary", (link(1, "StandAlone"), link(2)), CUT[1:]),
+        ("Primary", (link(1),), CUT[:1]),
         ("Primary", (link(1, "StandAlone"), link(2, "StandAlone")), []),
         ("Secondary", (link(1), LOST), []),
     ],
@@ -39,24 +58,24 @@ def guarded(
 def test_a_yielding_primary_that_loses_a_link_cuts_the_others(
     role: str, links: tuple[Connection, ...], expected: list[str]
 ) -> None:
-    assert commands(guard(guarded(kernel(role=role, links=links)), NOW).steps) == expected
+    assert commands(decide(guarded(kernel(role=role, links=links)), NOW).steps) == expected
 
 
 def test_no_other_primary_is_cut_off() -> None:
-    assert guard(guarded(kernel(role="Primary", links=(link(1), LOST)), yields=False), NOW).steps == ()
+    assert decide(guarded(kernel(role="Primary", links=(link(1), LOST)), yields=False), NOW).steps == ()
 
 
 def test_the_guard_looks_for_itself() -> None:
-    assert guard(guarded(None, current=False), NOW).steps == (Look("kernel", "pvc-1"),)
+    assert decide(guarded(None, current=False), NOW).steps == (Look("kernel", "pvc-1"),)
 
 
 def test_a_cut_that_fails_is_repeated_soon() -> None:
     lost = kernel(role="Primary", links=(link(1), LOST))
     failed = outcome("cut", times=10)
-    waiting = guard(guarded(lost, cut=failed), NOW)
+    waiting = decide(guarded(lost, cut=failed), NOW)
     assert waiting.steps == ()
     assert waiting.again == 5.0
-    assert commands(guard(guarded(lost, cut=failed), NOW + timedelta(seconds=5)).steps) == CUT
+    assert commands(decide(guarded(lost, cut=failed), NOW + timedelta(seconds=5)).steps) == CUT
 
 
 def test_it_stays_cut_off_while_it_yields() -> None:
@@ -65,8 +84,62 @@ def test_it_stays_cut_off_while_it_yields() -> None:
     assert decided(held).steps == ()
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"primary": False}, ["drbdadm secondary pvc-1"]),
+        ({"primary": False, "down": True}, ["drbdsetup down pvc-1"]),
+        ({"primary": True, "down": True}, ["drbdsetup down pvc-1"]),
+    ],
+)
+def test_cut_off_it_can_be_demoted_and_taken_down_but_is_not_connected(
+    told: dict[str, bool], expected: list[str]
+) -> None:
+    alone = kernel(role="Primary", links=(link(1, "StandAlone"), link(2, "StandAlone")), quorum=False)
+    yielding = config(yields=True, allow_two_primaries=True, **told)
+    held = view(replica(config=yielding), alone, unadjusted=True)
+    assert commands(decided(held)) == expected
+    assert decided(changed(held, busy=True)).steps == ()
+
+
+def test_a_demotion_that_fails_while_cut_off_is_shown_and_repeated_and_nothing_else_is_done() -> None:
+    alone = kernel(role="Primary", links=(link(1, "StandAlone"), link(2, "StandAlone")), quorum=False)
+    tried = outcome("role", "secondary", exit_code=11, output="Device is held open by someone")
+    held = view(replica(config=config(yields=True, primary=False)), alone, unadjusted=True, outcomes=outcomes(tried))
+    decision = decided(held)
+    assert (decision.steps, decision.again) == ((), 1.0)
+    assert errors(decision).last_promotion_error is not None
+
+
 def test_it_is_connected_again_and_then_demoted_once_it_no_longer_yields() -> None:
     alone = kernel(role="Primary", links=(link(1, "StandAlone"), link(2, "StandAlone")), quorum=False)
     released = view(replica(config=config()), alone)
     assert commands(decided(released)) == ["drbdadm adjust pvc-1"]
     assert commands(decided(view(replica(config=config()), kernel(role="Primary")))) == ["drbdadm secondary pvc-1"]
+
+
+def test_the_guard_waits_for_nobody_however_busy_the_node_is() -> None:
+    """One cut wakes hundreds of replicas at once, while sixteen commands are slow: it is then that it must act."""
+
+    async def main(sim: Simulation) -> None:
+        node, machine = scripted_node(sim.clock)
+        looks.register(node)
+        machine.slow = {"drbdadm up": 60.0, "drbdsetup": 0.05}
+        for number in range(16):
+            up = Run(("drbdadm", "up", f"pvc-{number}"), "adjust")
+            node.hands.start(resource_work(f"pvc-{number}"), (up,), _nobody)
+        for number in range(500):
+            node.hands.start(look_work(f"pvc-{number}"), (Look(KERNEL, f"pvc-{number}"),), _nobody)
+        await sim.clock.sleep(0.01)
+        began, acted = sim.clock.monotonic(), asyncio.Event()
+        steps = (Look(KERNEL, "pvc-1"), *decide(guarded(kernel(role="Primary", links=(link(1), LOST))), NOW).steps)
+        node.hands.start("guard/pvc-1", steps, acted.set, urgent=True)
+        await acted.wait()
+        assert sim.clock.monotonic() - began < 0.5
+        assert [said for said in machine.ran if "disconnect" in said] == CUT
+        assert machine.most_at_once <= 16 + 4
+
+    run(main, seed=1)
+
+
+def _nobody() -> None: ...

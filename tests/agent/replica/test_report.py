@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from quorate.api.storage.drbd import DrbdStatus, ReplicaType
+from quorate.agent.replica.algorithm import CRYPTO_SEEN
+from quorate.agent.replica.decide import Decision
+from quorate.agent.steps import Look, Run, WriteFile
+from quorate.api.storage.drbd import DrbdStatus, ReplicaType, SharedSecretAlgorithm
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
 from tests.agent.replica.builders import (
     DISK,
@@ -24,9 +28,17 @@ from tests.agent.replica.builders import (
     logical_volume,
     outcome,
     outcomes,
+    peer,
     replica,
     view,
 )
+
+#: sha256 was loaded, and looked for.
+TRIED = outcome(CRYPTO_SEEN, "sha256", exit_code=0)
+
+
+def _with(obj: ReplicatedVolumeReplica, decision: Decision) -> ReplicatedVolumeReplica:
+    return replace(obj, status=decision.status)
 
 
 def with_volume(status: DrbdStatus, **changes: Any) -> DrbdStatus:
@@ -189,21 +201,67 @@ class TestErrors:
         assert shown is not None
         assert shown.reason == "InvalidConfig"
 
-    def test_an_algorithm_that_the_kernel_has_not_got_is_named(self) -> None:
+    def test_an_algorithm_that_is_not_loaded_is_loaded_before_it_is_refused(self) -> None:
+        """M19: ``/proc/crypto`` has only what is loaded."""
         case = view(shown=None, written=None, algorithms=frozenset({"crc32c", "sha1"}))
+        decision = decided(case)
+        assert errors(decision).shared_secret_alg_selection_error is None
+        load, look = decision.steps
+        assert isinstance(load, Run)
+        assert load.argv == ("modprobe", "-q", "crypto-sha256")
+        assert 1 in load.accept  # what it says does not count, but what is there afterwards
+        assert isinstance(look, Look)
+        assert look.subject == "/proc/crypto"
+        loaded = changed(case, algorithms=frozenset({"sha1", "sha256"}), outcomes=outcomes(TRIED))
+        assert [type(step) for step in decided(loaded).steps][:1] == [WriteFile]
+
+    def test_an_algorithm_that_the_kernel_has_not_got_is_named(self) -> None:
+        """M19."""
+        case = view(shown=None, written=None, algorithms=frozenset({"crc32c", "sha1"}), outcomes=outcomes(TRIED))
         decision = decided(case)
         shown = errors(decision).shared_secret_alg_selection_error
         assert shown is not None
         assert shown.unsupported_alg == "sha256"
-        assert not any(getattr(step, "argv", ()) for step in decision.steps)
+        assert decision.steps == ()
+        assert decision.again == 60.0
         assert errors(decided(view(replica(errors=errors(decision))))).shared_secret_alg_selection_error is None
+        # Another one is tried at once.
+        other = replica(config=config(shared_secret_alg=SharedSecretAlgorithm.SHA1))
+        assert decided(view(other, None, written=None, algorithms=frozenset(), outcomes=outcomes(TRIED))).steps
 
     def test_one_that_the_kernel_refuses_at_up_counts_the_same(self) -> None:
+        """M19."""
         said = "pvc-1: Failure: (120) The 'cram-hmac-alg' you specified is not known in the kernel."
         refused = outcome("adjust", "x", output=said)
         shown = errors(decided(view(unadjusted=True, outcomes=outcomes(refused)))).shared_secret_alg_selection_error
         assert shown is not None
         assert shown.unsupported_alg == "sha256"
+
+    def test_a_member_that_cannot_be_forgotten_is_shown_for_as_long_as_it_cannot(self) -> None:
+        left = replica(config=config(peers=(peer(2),), forget=(1,), datamesh_revision=6))
+        case = view(left, kernel(links=(link(2),)))
+        refused = outcome("forget 1", exit_code=10, output="forget-peer failed")
+        decision = decided(changed(case, outcomes=outcomes(refused)))
+        shown = errors(decision).last_adjustment_error
+        assert shown is not None
+        assert shown.output == "forget-peer failed"
+        assert decision.status.datamesh_revision == 5
+        done = changed(case, outcomes=outcomes(outcome("forget 1", exit_code=0)), replica=_with(left, decision))
+        assert errors(decided(done)).last_adjustment_error is None
+
+    def test_who_waits_for_a_look_that_fails_says_so(self) -> None:
+        blind = outcome("look", exit_code=None, output="lvs ended with 5: Couldn't find device", times=3)
+        case = view(shown=None, volumes_current=False, outcomes={"look at the volumes": blind})
+        decision = decided(case)
+        shown = errors(decision).last_metadata_error
+        assert shown is not None
+        assert (shown.reason, shown.output) == ("VolumesUnreadable", "lvs ended with 5: Couldn't find device")
+        assert decision.again == 4.0
+        unread = outcome("look at the files", exit_code=None, output="Input/output error")
+        decision = decided(view(files_current=False, outcomes=outcomes(unread)))
+        shown = errors(decision).last_config_error
+        assert shown is not None
+        assert (shown.reason, shown.output) == ("FilesUnreadable", "Input/output error")
 
     def test_a_missing_logical_volume_is_shown(self) -> None:
         gone = view(shown=None, volume=None, logical_volume=logical_volume())

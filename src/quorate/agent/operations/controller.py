@@ -11,7 +11,7 @@ from quorate.agent import looks
 from quorate.agent.node import Node, resource_work
 from quorate.agent.operations.case import PURPOSE, Case
 from quorate.agent.operations.rule import rule
-from quorate.agent.replica.controller import BY_VOLUME, REPLICAS_BY_VOLUME, file_of, replicas_here
+from quorate.agent.replica.here import BY_VOLUME, REPLICAS_BY_VOLUME, file_of, replicas_here
 from quorate.agent.replica.looking import look_work
 from quorate.agent.steps import Look
 from quorate.api.names import volume_of_replica

@@ -11,7 +11,7 @@ from datetime import datetime
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import difference, has_disk, is_diskful, stand_alone
 from quorate.agent.replica.metadata import is_attached, on_disk, size_mark
-from quorate.agent.replica.verdict import FINE, Verdict, attempt
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
 
 
@@ -54,7 +54,12 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
             continue
         purpose = _purpose(node_id)
         verdict = attempt(view, now, purpose, "", (commands.forget(view, node_id, purpose),))
-        return Verdict(steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale)
+        # Said here: ``adjust`` has just said that it has nothing to complain of, and that would count more.
+        last = failed(view, purpose)
+        errors = {} if last is None else {"last_adjustment_error": command_error(last, view.config)}
+        return Verdict(
+            steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale, errors=errors
+        )
     return Verdict(actual=actual, drop=stale, unsettled=bool(left))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.agent.replica.view import View
-from quorate.agent.steps import LVM, RemoveFile, Run, WriteFile, kernel_of
+from quorate.agent.steps import LVM, MoveFile, RemoveFile, Run, WriteFile, kernel_of
 
 #: Set on a logical volume that has DRBD's metadata on it: they are never made again.
 METADATA_TAG = "quorate.md"
@@ -26,13 +26,18 @@ METADATA_SILENCE = 120.0
 UP_SILENCE = 60.0
 
 
-def write_config(view: View, content: str, about: str) -> tuple[WriteFile | Run, ...]:
-    """Write, test, put in place. The temporary file stays until the kernel is adjusted: it says that this is due."""
+def write_config(view: View, content: str, about: str) -> tuple[WriteFile | Run | MoveFile, ...]:
+    """Write, test, put in place. The temporary file stays until the kernel is adjusted: it says that this is due.
+
+    What is put in place is another copy, whole before it takes the name: a disk that is full costs the new text, not
+    the old one, without which nothing could be done to the resource.
+    """
     test = ("drbdadm", "-c", "/dev/null", "--config-to-test", view.temporary_file, "sh-nop")
     return (
         WriteFile(view.temporary_file, content, CONFIG, about),
         Run(test, CONFIG, about),
-        WriteFile(view.file, content, CONFIG, about),
+        WriteFile(view.new_file, content, CONFIG, about),
+        MoveFile(view.new_file, view.file, CONFIG, about),
     )
 
 

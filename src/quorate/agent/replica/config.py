@@ -10,7 +10,7 @@ from quorate.agent.replica.view import View
 
 
 def write_file(view: View, now: datetime, settled: bool) -> Verdict:
-    """``.res_tmp``, ``sh-nop``, ``.res``. A file that drbdadm cannot read never gets into place."""
+    """``.res_tmp``, ``sh-nop``, ``.res_new``, ``.res``. A file that drbdadm cannot read never gets into place."""
     if view.unwritable:
         return Verdict(errors={"last_config_error": own_error("UnwritableConfig", view.unwritable)}, unsettled=True)
     if view.intended is None:

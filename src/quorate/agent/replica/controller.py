@@ -14,7 +14,8 @@ from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.decide import Decision, decide
-from quorate.agent.replica.guard import CUT, Guarded, guard, guard_work
+from quorate.agent.replica.guard import guard, guard_work
+from quorate.agent.replica.here import REPLICAS_BY_VOLUME, file_of, replicas_here, volume_key
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.api import labels
@@ -31,7 +32,6 @@ from quorate.drbd.resource_file import missing, render
 from quorate.engine import (
     NOTHING,
     Controller,
-    Index,
     Key,
     PatchStatus,
     Plan,
@@ -45,26 +45,12 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
-BY_VOLUME = "volume"
 _DEFAULTS = ClusterConfigSpec()
-
-
-def volume_key(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
-    """A replica's key is its volume's name, which is also the name of the kernel resource."""
-    return (Key("", replica.spec.replicated_volume_name),)
 
 
 def _volume_of_disk(volume: LVMLogicalVolume) -> Iterable[Key]:
     name = volume.metadata.labels.get(labels.REPLICATED_VOLUME)
     return (Key("", name),) if name else ()
-
-
-def _volume_names(replica: ReplicatedVolumeReplica) -> Iterable[str]:
-    return (replica.spec.replicated_volume_name,)
-
-
-#: Replicas by their volume.
-REPLICAS_BY_VOLUME: Index[Any] = Index(ReplicatedVolumeReplica, BY_VOLUME, _volume_names)
 
 
 def controllers(node: Node) -> tuple[Controller[Any], ...]:
@@ -84,14 +70,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             indexes=(REPLICAS_BY_VOLUME,),
             signals=(node.volumes,),
         ),
-        Controller(
-            name="dual-primary-guard",
-            watches=(Watch(ReplicatedVolumeReplica, volume_key),),
-            observe=replicas.observe_guarded,
-            decide=replicas.guard,
-            indexes=(REPLICAS_BY_VOLUME,),
-            signals=(node.volumes,),
-        ),
+        guard(node),
     )
 
 
@@ -99,23 +78,6 @@ def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
     """Follow the kernel."""
     watch = KernelWatch(node)
     return (watch.follow(), watch.look_again())
-
-
-def replicas_here(node: Node, reader: Reader, volume: str) -> list[ReplicatedVolumeReplica]:
-    """The replicas of a volume on this node, the oldest first. There should be one at most."""
-    found = [
-        replica
-        for replica in reader.find(ReplicatedVolumeReplica, BY_VOLUME, volume)
-        if replica.spec.node_name == node.name
-    ]
-    if len(found) > 1:
-        found.sort(key=lambda replica: (str(replica.metadata.creation_timestamp or ""), replica.name))
-    return found
-
-
-def file_of(node: Node, resource: str) -> str:
-    """The resource's own file."""
-    return f"{node.settings.config_directory}/{resource}.res"
 
 
 class Replicas:
@@ -161,31 +123,6 @@ class Replicas:
         if not writes and not effects and again is None:
             return NOTHING
         return Plan(writes=tuple(writes), effects=tuple(effects), requeue_after=again)
-
-    def observe_guarded(self, reader: Reader, key: Key) -> Guarded | None:
-        """What the guard of a second primary needs to know; nothing, of any other replica."""
-        found = replicas_here(self._node, reader, key.name)
-        if not found or not found[0].status.drbd.config.yields:
-            return None
-        memory, sighting = self._node.memory, self._node.memory.resource(key.name)
-        return Guarded(
-            resource=key.name,
-            file=file_of(self._node, key.name),
-            config=found[0].status.drbd.config,
-            current=sighting.current,
-            status=sighting.value,
-            looked=memory.last(guard_work(key.name), "look"),
-            cut=memory.last(guard_work(key.name), CUT),
-        )
-
-    def guard(self, view: Guarded, now: datetime, _: Random) -> Plan:
-        """Act, and write nothing: the API may be out of reach."""
-        verdict = guard(view, now)
-        effects: tuple[Callable[[], None], ...] = ()
-        if verdict.steps:
-            key = Key("", view.resource)
-            effects = (self._node.work(guard_work(view.resource), verdict.steps, self._node.volumes, key),)
-        return Plan(effects=effects, requeue_after=verdict.again)
 
     def _view(
         self, reader: Reader, replica: ReplicatedVolumeReplica, resource: str, settings: ClusterConfigSpec, elder: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from quorate.agent.replica import commands, deletion, report
 from quorate.agent.replica.adjust import adjust, forget
 from quorate.agent.replica.algorithm import check_algorithm
 from quorate.agent.replica.config import write_file
-from quorate.agent.replica.down import take_down, take_down_other_member
+from quorate.agent.replica.down import leave_foreign, take_down, take_down_other_member
 from quorate.agent.replica.growth import clear_former_size, resize
 from quorate.agent.replica.guard import must_yield
 from quorate.agent.replica.looking import look_at_files, look_at_kernel
@@ -53,8 +54,11 @@ def wait_for_work(view: View, now: datetime, settled: bool) -> Verdict:
 
 
 def stay_cut_off(view: View, now: datetime, settled: bool) -> Verdict:
-    """A primary that has yielded stays as the guard left it."""
-    return Verdict(stop=True, unsettled=True) if must_yield(view.config, view.status) else FINE
+    """A primary that has yielded stays as the guard left it, unless it is to be Secondary or down: it goes there so."""
+    if not must_yield(view.config, view.status) or view.config.down:
+        return FINE
+    demotion = FINE if view.config.primary else change_role(view, now, settled)
+    return changed(demotion, stop=True, unsettled=True)
 
 
 def need_config(view: View, now: datetime, settled: bool) -> Verdict:
@@ -68,9 +72,10 @@ def need_config(view: View, now: datetime, settled: bool) -> Verdict:
 
 #: What must be so before the kernel is what the config says…
 TO_BE_REALISED: Final[tuple[Rule, ...]] = (
-    stay_cut_off,
     wait_for_work,
+    stay_cut_off,
     need_config,
+    leave_foreign,
     take_down,
     look_at_files,
     check_algorithm,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.agent.replica import commands
-from quorate.agent.replica.down import PATIENCE
+from quorate.agent.replica.down import PATIENCE, is_foreign
 from quorate.agent.replica.verdict import Verdict, attempt
 from quorate.agent.replica.view import View
 from quorate.agent.steps import RemoveFile
@@ -19,8 +19,7 @@ def is_last(view: View) -> bool:
 
 def is_clean(view: View) -> bool:
     """Whether nothing of the replica is left on the node, as far as what was seen of the kernel holds."""
-    no_files = view.files_current and view.written is None and not view.unadjusted
-    return view.status is None and no_files and not view.busy
+    return view.without_files and (view.status is None or is_foreign(view)) and not view.busy
 
 
 def take_away(view: View, now: datetime) -> Verdict:
@@ -28,6 +27,8 @@ def take_away(view: View, now: datetime) -> Verdict:
     if view.status is not None:
         verdict = attempt(view, now, commands.DOWN, "end", (commands.down(view, "end"),), patience=PATIENCE)
     else:
-        steps = (RemoveFile(view.temporary_file, commands.REMOVE), RemoveFile(view.file, commands.REMOVE))
+        # The file last: as long as it is there, the others are looked for.
+        paths = (view.temporary_file, view.new_file, view.file)
+        steps = tuple(RemoveFile(path, commands.REMOVE) for path in paths)
         verdict = attempt(view, now, commands.REMOVE, "", steps)
     return Verdict(steps=verdict.steps, again=verdict.again, stop=True)

@@ -5,21 +5,27 @@ two_primaries_3d_disconnect).
 
 So the younger one yields: when any of its links goes, it cuts the others too, loses quorum and suspends. This is a
 controller of its own, which writes nothing and looks for itself: the cut that it acts upon may well have cut this node
-off the API, or the work on the resource may hang. It stays cut off until its config no longer says that it yields;
-then the usual ``adjust`` connects it again and the kernel demotes it by itself.
+off the API, or the work on the resource may hang, or all of the node be busy: its work is urgent, and needs no file. It
+stays cut off until its config no longer says that it yields; then the usual ``adjust`` connects it again and the kernel
+demotes it by itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from random import Random
 
 from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
+from quorate.agent.node import Node
+from quorate.agent.replica.here import REPLICAS_BY_VOLUME, replicas_here, volume_key
 from quorate.agent.replica.kernel import all_connected, is_primary
 from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
-from quorate.api.storage.drbd import ConnectionState, DrbdConfig, DrbdStatus
+from quorate.api.storage.drbd import Connection, ConnectionState, DrbdConfig, DrbdStatus
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
+from quorate.engine import Controller, Key, Plan, Reader, Watch
 
 PATIENCE = Patience(first=0.5, longest=5.0)
 CUT = "cut"
@@ -30,7 +36,6 @@ class Guarded:
     """What the guard sees."""
 
     resource: str
-    file: str
     config: DrbdConfig
     current: bool
     status: DrbdStatus | None
@@ -48,7 +53,7 @@ def must_yield(config: DrbdConfig, status: DrbdStatus | None) -> bool:
     return config.yields and status is not None and is_primary(status) and not all_connected(config, status)
 
 
-def guard(view: Guarded, now: datetime) -> Verdict:
+def decide(view: Guarded, now: datetime) -> Verdict:
     """Look, and if a link is gone cut the others."""
     if not view.config.yields:
         return FINE
@@ -58,9 +63,49 @@ def guard(view: Guarded, now: datetime) -> Verdict:
         return Verdict(steps=() if wait > 0 else (Look(KERNEL, view.resource),), again=wait or None)
     if view.status is None or not must_yield(view.config, view.status):
         return FINE
-    if all(link.connection_state == ConnectionState.STAND_ALONE for link in view.status.connections):
+    left = [link for link in view.status.connections if link.connection_state != ConnectionState.STAND_ALONE]
+    if not left:
         return FINE
     wait = PATIENCE.left(view.cut, "", now)
-    argv = ("drbdadm", "-c", view.file, "disconnect", "--force", view.resource)
-    step = Run(argv, CUT, changes=(kernel_of(view.resource),))
-    return Verdict(steps=() if wait > 0 else (step,), again=wait or None)
+    return Verdict(steps=() if wait > 0 else tuple(cut(view.resource, link) for link in left), again=wait or None)
+
+
+def cut(resource: str, link: Connection) -> Run:
+    """One link. Whatever comes of it, the others are cut too; what is left is seen by the next look."""
+    argv = ("drbdsetup", "disconnect", resource, str(link.peer_node_id), "--force")
+    return Run(argv, CUT, accept=tuple(range(256)), changes=(kernel_of(resource),))
+
+
+def guard(node: Node) -> Controller[Guarded]:
+    """The controller. It writes nothing: the API may be out of reach."""
+
+    def observe(reader: Reader, key: Key) -> Guarded | None:
+        found = replicas_here(node, reader, key.name)
+        if not found or not found[0].status.drbd.config.yields:
+            return None
+        memory, work, sighting = node.memory, guard_work(key.name), node.memory.resource(key.name)
+        return Guarded(
+            resource=key.name,
+            config=found[0].status.drbd.config,
+            current=sighting.current,
+            status=sighting.value,
+            looked=memory.last(work, "look"),
+            cut=memory.last(work, CUT),
+        )
+
+    def act(view: Guarded, now: datetime, _: Random) -> Plan:
+        verdict = decide(view, now)
+        if not verdict.steps:
+            return Plan(requeue_after=verdict.again)
+        work, key = guard_work(view.resource), Key("", view.resource)
+        effect = node.work(work, verdict.steps, node.volumes, key, urgent=True)
+        return Plan(effects=(effect,), requeue_after=verdict.again)
+
+    return Controller(
+        name="dual-primary-guard",
+        watches=(Watch(ReplicatedVolumeReplica, volume_key),),
+        observe=observe,
+        decide=act,
+        indexes=(REPLICAS_BY_VOLUME,),
+        signals=(node.volumes,),
+    )

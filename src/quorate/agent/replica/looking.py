@@ -7,7 +7,7 @@ from datetime import datetime
 
 from quorate.agent.backoff import Patience
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK
-from quorate.agent.replica.verdict import FINE, Verdict, own_error
+from quorate.agent.replica.verdict import FINE, Verdict, failed, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import FILE, KERNEL, LVM, Look, Step
 from quorate.api.storage.drbd import CommandError
@@ -46,12 +46,19 @@ def look_at_files(view: View, now: datetime, settled: bool) -> Verdict:
     if view.files_current:
         return FINE
     steps = (Look(FILE, view.file, FILES_SEEN), Look(FILE, view.temporary_file, FILES_SEEN))
-    return _look(view, now, steps, "", FILES_SEEN, {})
+    return _look(view, now, steps, "", FILES_SEEN, _complaint(view, FILES_SEEN, "last_config_error", "FilesUnreadable"))
 
 
 def look_at_volumes(view: View, now: datetime) -> Verdict:
     """All logical volumes of the node at once; whoever needs it joins the look that is under way."""
-    return _look(view, now, (Look(LVM),), LVM_LOOK, VOLUMES_SEEN, {})
+    errors = _complaint(view, VOLUMES_SEEN, "last_metadata_error", "VolumesUnreadable")
+    return _look(view, now, (Look(LVM),), LVM_LOOK, VOLUMES_SEEN, errors)
+
+
+def _complaint(view: View, seen: str, shown_as: str, reason: str) -> Mapping[str, CommandError | None]:
+    """Why what we wait for cannot be seen. Its text is of LVM's tools or of the system: no secret is in it."""
+    last = failed(view, seen)
+    return {} if last is None else {shown_as: own_error(reason, last.output, last.command)}
 
 
 def _look(
@@ -62,8 +69,8 @@ def _look(
     seen: str,
     errors: Mapping[str, CommandError | None],
 ) -> Verdict:
-    last = view.outcomes.get(seen)
-    wait = PATIENCE.left(last, last.about, now) if last is not None and not last.succeeded else 0.0
+    last = failed(view, seen)
+    wait = PATIENCE.left(last, last.about, now) if last is not None else 0.0
     return Verdict(
         steps=() if wait > 0 else steps, work=work, stop=True, unsettled=True, errors=errors, again=wait or None
     )

@@ -84,6 +84,11 @@ class View:
     elder: str = ""
 
     @property
+    def new_file(self) -> str:
+        """What is about to become the file."""
+        return f"{self.file}_new"
+
+    @property
     def config(self) -> DrbdConfig:
         """What is to be realised."""
         return self.replica.status.drbd.config
@@ -97,3 +102,8 @@ class View:
     def status(self) -> DrbdStatus | None:
         """What the kernel shows."""
         return self.kernel.status
+
+    @property
+    def without_files(self) -> bool:
+        """Whether it is known that no file of ours is there."""
+        return self.files_current and self.written is None and not self.unadjusted
