@@ -129,6 +129,10 @@ class Host:
     def has_program(self, name: str) -> bool:
         return name.rpartition("/")[2] in registry.TOOLS
 
+    def find_process(self, pid: int) -> Process | None:
+        """A process that runs."""
+        return self._processes.get(pid)
+
     def forget_process(self, process: Process) -> None:
         self._processes.pop(process.pid, None)
 

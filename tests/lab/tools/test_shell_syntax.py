@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.lab.recordings.clock import foreground_sleep
-from quorate.lab.tools.shell.syntax import Group, ShellSyntaxError, Simple, parse
+from quorate.lab.tools.shell.syntax import parse
+from quorate.lab.tools.shell.tree import Group, ShellSyntaxError, Simple
 
 RECORDED_WRITE = (
     "rm -f /tmp/w; { { dd if=/dev/zero of=/dev/drbd1000 bs=4k count=1 conv=fsync 2>/dev/null; "
@@ -42,7 +43,24 @@ def test_only_sleep_in_the_foreground_takes_time(text: str, seconds: float) -> N
     assert foreground_sleep(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["(echo", "echo )", "{ echo", "echo 'x", "a | | b", "echo $(date)", "; ; &&", "> "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(echo",
+        "echo )",
+        "{ echo",
+        "echo 'x",
+        "a | | b",
+        "echo $(date",
+        "for x; do :; done",
+        "if true; fi",
+        "while",
+        "done",
+        "echo ${x:-y}",
+        "; ; &&",
+        "> ",
+    ],
+)
 def test_what_it_does_not_know_is_a_syntax_error(text: str) -> None:
     with pytest.raises(ShellSyntaxError):
         parse(text)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorate.lab.recordings.recording import AnyStep, Command, Recording, Status
-from quorate.lab.tools.shell import syntax
+from quorate.lab.tools import durations
+from quorate.lab.tools.shell import syntax, tree
 
 _COMMAND, _LOOK, _FIRST_LOOK, _OTHER = 2.0, 0.05, 6.0, 0.1
 
@@ -43,31 +44,42 @@ def slots(recording: Recording) -> list[Slot]:
 
 
 def foreground_sleep(command: str) -> float:
-    """For how long a command line sleeps before it ends."""
+    """For how long a command line sleeps before it ends, as far as that can be told without running it."""
     try:
         return _sequence(syntax.parse(command))
-    except syntax.ShellSyntaxError:
+    except tree.ShellSyntaxError:
         return 0.0
 
 
-def _sequence(tree: syntax.Sequence) -> float:
-    return sum(_pipeline(pipeline) for part in tree.parts if not part.background for pipeline in _pipelines(part))
+def _sequence(commands: tree.Sequence) -> float:
+    return sum(_pipeline(pipeline) for part in commands.parts if not part.background for pipeline in _pipelines(part))
 
 
-def _pipelines(part: syntax.AndOr) -> list[syntax.Pipeline]:
+def _pipelines(part: tree.AndOr) -> list[tree.Pipeline]:
     return [part.first, *(pipeline for _, pipeline in part.rest)]
 
 
-def _pipeline(pipeline: syntax.Pipeline) -> float:
-    return max(
-        _sequence(command.body) if isinstance(command, syntax.Group) else _simple(command)
-        for command in pipeline.commands
-    )
+def _pipeline(pipeline: tree.Pipeline) -> float:
+    return max(_command(command) for command in pipeline.commands)
 
 
-def _simple(command: syntax.Simple) -> float:
+def _command(command: tree.Command) -> float:
+    match command:
+        case tree.Simple():
+            return _simple(command)
+        case tree.Group():
+            return _sequence(command.body)
+        case tree.For():
+            return len(command.words) * _sequence(command.body)
+        case tree.If():
+            return max(map(_sequence, (*(body for _, body in command.branches), command.otherwise)))
+        case tree.While():
+            return 0.0
+
+
+def _simple(command: tree.Simple) -> float:
     words = [word.bare or "" for word in command.words]
     try:
-        return float(words[1].removesuffix("s")) if words[:1] == ["sleep"] and len(words) > 1 else 0.0
+        return sum(map(durations.seconds, words[1:])) if words[:1] == ["sleep"] else 0.0
     except ValueError:
         return 0.0

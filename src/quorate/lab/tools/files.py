@@ -1,4 +1,4 @@
-"""Commands on files: cat, mv, rm, ls, mkdir, touch, cmp, sha512sum."""
+"""Commands on files: cat, mv, rm, ls, mkdir, touch, cmp, md5sum and its kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import os
 import posixpath
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from quorate.lab.kernel.block import BLOCK
 from quorate.lab.tools.process import Process
@@ -151,15 +151,19 @@ def _blocks(process: Process, path: str) -> list[Hashable]:
     return [piece if piece.strip(b"\0") else None for piece in pieces]
 
 
-def sha512sum(process: Process, argv: list[str]) -> int:
-    """Digest files."""
-    exit_code = 0
-    for path in _split(argv)[1] or ["-"]:
-        try:
-            data = process.stdin() if path == "-" else process.host.read(path)
-        except OSError as error:
-            process.err(f"sha512sum: can't open '{path}': {error.strerror}\n")
-            exit_code = 1
-        else:
-            process.out(f"{hashlib.sha512(data).hexdigest()}  {path}\n")
-    return exit_code
+def checksum(name: str) -> Callable[[Process, list[str]], int]:
+    """``md5sum`` and its kind: digest files."""
+
+    def digest(process: Process, argv: list[str]) -> int:
+        exit_code = 0
+        for path in _split(argv)[1] or ["-"]:
+            try:
+                data = process.stdin() if path == "-" else process.host.read(path)
+            except OSError as error:
+                process.err(f"{argv[0]}: can't open '{path}': {error.strerror}\n")
+                exit_code = 1
+            else:
+                process.out(f"{hashlib.new(name, data, usedforsecurity=False).hexdigest()}  {path}\n")
+        return exit_code
+
+    return digest

@@ -23,6 +23,8 @@ class Wait:
 
     subscribe: Callable[[Resume], None]
     interruptible: bool = True
+    child: Process | None = None
+    """The process whose end it is, if that is what is waited for."""
 
 
 Program = Generator[Wait, None, int]
@@ -166,6 +168,12 @@ class Process:
         if self._waiting is not None and self._waiting.interruptible:
             self._end(TERMINATED)
 
+    def kill_job(self) -> None:
+        """Terminate a shell and what it waits for: a job in the background has a shell of its own here."""
+        if self._waiting is not None and self._waiting.child is not None:
+            self._waiting.child.kill_job()
+        self.kill()
+
     def vanish(self, exit_code: int) -> None:
         """It is gone with its kernel: nothing is closed, nobody inside is asked; only those who waited for it hear."""
         if self.exit_code is None:
@@ -173,7 +181,7 @@ class Process:
             self._end(exit_code)
 
     def exited(self) -> Wait:
-        return Wait(self._when_exited)
+        return Wait(self._when_exited, child=self)
 
     def on_exit(self, callback: Resume) -> None:
         self._when_exited(callback)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from quorate.lab.tools import control, devices, files, lsblk, smartctl, system, text
+from quorate.lab.tools import conditions, control, devices, files, lsblk, smartctl, system, text
 from quorate.lab.tools.dd import dd
 from quorate.lab.tools.dmsetup import dmsetup
 from quorate.lab.tools.drbd.adm import drbdadm
@@ -36,6 +36,7 @@ TOOLS: Mapping[str, Tool] = {
     "false": control.false,
     "sleep": control.sleep,
     "timeout": control.timeout,
+    "kill": control.kill,
     "cat": files.cat,
     "mv": files.mv,
     "rm": files.rm,
@@ -44,10 +45,14 @@ TOOLS: Mapping[str, Tool] = {
     "touch": files.touch,
     "sync": files.sync,
     "cmp": files.cmp,
-    "sha512sum": files.sha512sum,
+    **{f"{name}sum": files.checksum(name) for name in ("md5", "sha1", "sha256", "sha512")},
     "grep": text.grep,
     "head": text.head,
     "tail": text.tail,
+    "wc": text.wc,
+    "cut": text.cut,
+    "test": conditions.test,
+    "[": conditions.test,
     "uname": system.uname,
     "hostname": system.hostname,
     "dmesg": system.dmesg,
