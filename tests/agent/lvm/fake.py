@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import NEW
 from quorate.agent.machine import CommandNotFound, Completed
 
@@ -31,6 +32,8 @@ class Lv:
     is_pool: bool = False
     open: bool = False
     active: bool = True
+    #: Its extents of the one device that every group has here.
+    extents: list[int] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -57,6 +60,8 @@ class FakeMachine:
     #: Called before and after every command that changes something.
     pause: Callable[[], None] = lambda: None
     violations: list[str] = field(default_factory=list)
+    #: What was left on extents that nobody has, by group and number.
+    left: dict[tuple[str, int], bytes] = field(default_factory=dict)
     _made: int = 0
 
     async def run(self, *argv: str, silence: float) -> Completed:
@@ -65,6 +70,12 @@ class FakeMachine:
         for words, refusal in self.failing.items():
             if words in " ".join(argv):
                 return refusal
+        if argv[0].startswith(("lv", "vg", "pv")):
+            if argv[1:3] != lvm("")[1:]:
+                self.violations.append(f"{argv[0]} may read DRBD's devices")
+            argv = (argv[0], *argv[3:])
+            if silence < (60 if argv[0] in ("lvs", "vgs", "pvs") else 300):
+                self.violations.append(f"{argv[0]} may be killed after {silence} s")
         if argv[0] in ("lvs", "vgs", "pvs"):
             return Completed(0, json.dumps({"report": [getattr(self, f"_{argv[0]}")()]}))
         command = getattr(self, f"_{argv[0]}", None)
@@ -111,6 +122,7 @@ class FakeMachine:
                 "pool_lv": lv.pool,
                 "data_percent": "",
                 "devices": "" if lv.pool else "/dev/sdb(0)",
+                "seg_pe_ranges": " ".join(f"/dev/sdb:{extent}-{extent}" for extent in lv.extents),
             }
             for key, lv in self.volumes.items()
             for group in [key.partition("/")[0]]
@@ -173,21 +185,29 @@ class FakeMachine:
         return Completed(0, f'  Logical volume "{name}" created.')
 
     def _lvextend(self, words: tuple[str, ...]) -> Completed:
-        group, _, name = words[-1].partition("/")
-        lv = self.volumes[f"{group}/{name}"]
+        _, _, key, *named = words
+        group, lv = key.partition("/")[0], self.volumes[key]
         size = int(_options(words)["--size"][0].removesuffix("b"))
         if lv.pool:
             lv.content += bytearray([ZEROS]) * (size // MIB - len(lv.content))
             return Completed(0, "")
-        return self._take(lv, group, size) or Completed(0, "")
+        return self._take(lv, group, size, [int(each.rpartition("-")[2]) for each in named]) or Completed(0, "")
 
-    def _take(self, lv: Lv, group: str, size: int) -> Completed | None:
-        extents = -(-size // EXTENT) - lv.size // EXTENT
-        if extents > self.free[group]:
-            available = f"{self.free[group]} extents available, {extents} extents required"
+    def _take(self, lv: Lv, group: str, size: int, named: list[int] | None = None) -> Completed | None:
+        needed = -(-size // EXTENT) - lv.size // EXTENT
+        if needed > self.free[group]:
+            available = f"{self.free[group]} extents available, {needed} extents required"
             return Completed(5, "", f'  Volume group "{group}" has insufficient free space ({available}).')
-        self.free[group] -= extents
-        lv.content += bytearray([OLD]) * (extents * EXTENT // MIB)
+        taken = {extent for key, each in self.volumes.items() if key.startswith(f"{group}/") for extent in each.extents}
+        usable = [extent for extent in named or range(20_000) if extent not in taken][:needed]
+        if len(usable) < needed:
+            return Completed(5, "", f"  Insufficient suitable allocatable extents for logical volume {lv.name}")
+        self.free[group] -= needed
+        lv.extents += usable
+        added = b"".join(self.left.pop((group, extent), bytes([OLD]) * (EXTENT // MIB)) for extent in usable)
+        if lv.content and set(added) != {ZEROS}:
+            self.violations.append(f"{lv.name} grew by what is not zero: DRBD may use it at once")
+        lv.content += added
         return None
 
     def _lvchange(self, words: tuple[str, ...]) -> Completed:
@@ -203,7 +223,10 @@ class FakeMachine:
             return Completed(5, "", f"  Logical volume {words[-1]} in use.")
         del self.volumes[words[-1]]
         if not lv.pool:
-            self.free[words[-1].partition("/")[0]] += lv.size // EXTENT
+            group = words[-1].partition("/")[0]
+            self.free[group] += lv.size // EXTENT
+            for number, extent in enumerate(lv.extents):
+                self.left[group, extent] = bytes(lv.content[number * 4 : number * 4 + 4])
         return Completed(0, "")
 
     def _vgcreate(self, words: tuple[str, ...]) -> Completed:
@@ -247,8 +270,8 @@ class FakeMachine:
         return self.volumes[path.removeprefix("/dev/")]
 
     def _write(self, lv: Lv, start: int, count: int, what: int) -> Completed:
-        if NEW not in lv.tags and DATA in lv.content[start : start + count]:
-            self.violations.append(f"data of {lv.name} was overwritten")
+        if NEW not in lv.tags:
+            self.violations.append(f"{lv.name} was written to, and is somebody's")
         lv.content[start : start + count] = bytes([what]) * count
         return Completed(0, "")
 

@@ -13,7 +13,7 @@ from quorate.api.baremetal.drive import DriveSpec, DriveStatus, Presence
 from quorate.api.meta import Bytes, NodeName, ObjectMeta, VolumeName
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.drbd import DrbdStatus, ReplicaType
 from quorate.api.storage.llv import LogicalVolumeSource, LogicalVolumeType, LVMLogicalVolumeSpec, ThinSource
 from quorate.api.storage.lvg import DeviceSelector, LocalGroup, LVMVolumeGroupSpec, ThinPool
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaSpec
@@ -134,6 +134,11 @@ class Rig:
         """What the agent knows of the store."""
         assert self.manager is not None
         return self.manager.reader
+
+    def show(self, status: DrbdStatus) -> None:
+        """Let the agent see a resource of the kernel."""
+        assert self.node is not None
+        self.node.memory.resource(status.name).saw(status, marks=0)
 
     def kill(self) -> None:
         """End it, wherever it is."""

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace as replace_seen
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
-from quorate.agent.hands import SLOTS
+from quorate.agent.hands import SLOTS, Hands
 from quorate.agent.lvm.commands import wipe_ends
+from quorate.agent.lvm.heavy import AT_ONCE, HeavyWork
 from quorate.agent.lvm.logical_volumes import judge
-from quorate.agent.lvm.piece import HEAVY_AT_ONCE, Decision, Piece, heavy_work
-from quorate.agent.lvm.seen import NEW, ZERO, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, owner_tag
+from quorate.agent.lvm.piece import Decision, Piece, Work
+from quorate.agent.lvm.seen import (
+    METADATA_TAG,
+    NEW,
+    ZERO,
+    SeenDevice,
+    SeenGroup,
+    SeenGroups,
+    SeenVolume,
+    SeenVolumes,
+    end_tag,
+    growing_tag,
+    owner_tag,
+    spare_name,
+    spare_tag,
+)
+from quorate.agent.machine import CommandHung, Completed
+from quorate.agent.memory import Memory, Outcome
+from quorate.agent.steps import Run
 from quorate.api import finalizers
 from quorate.api.quantity import Quantity
-from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import DrbdActual, ReplicaDrbd
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus, UsedDevice
 from quorate.api.struct import replace
-from tests.agent.lvm.fake import EXTENT, MIB
+from quorate.engine.clock import Clock
+from quorate.engine.simulation import Simulation, run
+from tests.agent.lvm.fake import EXTENT, MIB, FakeMachine
 from tests.agent.lvm.rig import drive, llv, lvg, replica
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,6 +48,7 @@ NAME = "pvc-1-0-0123abcd"
 OURS = frozenset({owner_tag("u1")})
 CREATED = LVMLogicalVolumeStatus(phase=LogicalVolumePhase.CREATED, actual_size=Quantity("12Mi"))
 RESIZING = replace(CREATED, phase=LogicalVolumePhase.RESIZING)
+AT_20 = replace(CREATED, actual_size=Quantity("20Mi"))
 GROUPS = SeenGroups((SeenGroup("vg0", "uuid-vg0", 64 * EXTENT, 60 * EXTENT, EXTENT),), (SeenDevice("/dev/sdb", "vg0"),))
 
 
@@ -77,25 +100,101 @@ def test_what_is_done_to_what_is_seen(
     assert commands_of(judged(volume, status)) == done
 
 
+def spare(size: int = 8, extents: tuple[str, ...] = ("/dev/sdb:3-4",), flags: str = "-wi-a-----") -> SeenVolume:
+    tags = frozenset({NEW, spare_tag("u1")})
+    return SeenVolume("vg0", spare_name("u1"), "lv-2", size * MIB, flags, tags, extents=extents)
+
+
+def zeroed(about: str, exit_code: int = 0) -> dict[str, Outcome]:
+    last = NOW - timedelta(hours=1)
+    return {"zero": Outcome("zero", about, "blkdiscard", last, exit_code, failures=0 if exit_code == 0 else 1)}
+
+
 @pytest.mark.parametrize(
-    ("volume", "status", "wanted", "done", "phase", "actual"),
+    ("volume", "beside", "status", "wanted", "done", "phase", "actual"),
     [
-        (seen(12), CREATED, 10, [], "Created", "12Mi"),
-        (seen(12), CREATED, 20, [], "Resizing", "12Mi"),
-        (seen(12), RESIZING, 20, ["lvextend"], "Resizing", "12Mi"),
-        (seen(20), RESIZING, 20, ["dd"], "Resizing", "12Mi"),
-        (seen(20), CREATED, 20, [], "Created", "20Mi"),
-        (seen(20, OURS | {ZERO}), CREATED, 20, ["lvchange"], "Created", "12Mi"),
-        (seen(8), CREATED, 12, [], "Created", "8Mi"),
-        (seen(12), RESIZING, 12, [], "Created", "12Mi"),
+        (seen(12), None, CREATED, 10, [], "Created", "12Mi"),
+        (seen(12), None, CREATED, 20, [], "Resizing", "12Mi"),
+        (seen(12), None, RESIZING, 20, ["lvcreate"], "Resizing", "12Mi"),
+        (seen(12), spare(), RESIZING, 20, ["blkdiscard"], "Resizing", "12Mi"),
+        (seen(12), spare(flags="-wi-------"), RESIZING, 20, ["lvchange"], "Resizing", "12Mi"),
+        # Of another growth.
+        (seen(12), spare(4), RESIZING, 20, ["lvremove"], "Resizing", "12Mi"),
+        (seen(12), spare(), RESIZING, 12, ["lvremove"], "Created", "12Mi"),
+        (seen(20, OURS | {growing_tag(20 * MIB)}), None, RESIZING, 20, [], "Created", "20Mi"),
+        (seen(20, OURS | {growing_tag(20 * MIB)}), None, AT_20, 20, ["lvchange"], "Created", "20Mi"),
+        (seen(20), None, RESIZING, 20, [], "Created", "20Mi"),
+        (seen(20), None, CREATED, 20, [], "Created", "20Mi"),
+        (seen(20, OURS | {ZERO}), None, CREATED, 20, ["lvchange"], "Created", "12Mi"),
+        (seen(8), None, CREATED, 12, [], "Created", "8Mi"),
+        (seen(12), None, RESIZING, 12, [], "Created", "12Mi"),
     ],
 )
 def test_how_a_volume_grows(
-    volume: SeenVolume, status: LVMLogicalVolumeStatus, wanted: int, done: list[str], phase: str, actual: str
+    volume: SeenVolume,
+    beside: SeenVolume | None,
+    status: LVMLogicalVolumeStatus,
+    wanted: int,
+    done: list[str],
+    phase: str,
+    actual: str,
 ) -> None:
-    decision = judged(volume, status, llv(mib=wanted, uid="u1"))
+    volumes = SeenVolumes((volume,) if beside is None else (volume, beside))
+    decision = judged(volume, status, llv(mib=wanted, uid="u1"), volumes=volumes)
     assert commands_of(decision) == done
     assert (decision.status.phase, decision.status.actual_size) == (phase, Quantity(actual))
+
+
+def test_a_volume_grows_by_exactly_the_extents_that_were_zeroed_and_its_group_is_held_meanwhile() -> None:
+    volume = seen(12)
+    decision = judged(
+        volume,
+        RESIZING,
+        llv(mib=20, uid="u1"),
+        volumes=SeenVolumes((volume, spare())),
+        outcomes=zeroed(f"lv-2 {8 * MIB}"),
+    )
+    assert decision.work is not None
+    assert [" ".join(step.argv[3:]) for step in decision.work.steps if isinstance(step, Run)] == [
+        f"--addtag quorate.growing={20 * MIB} vg0/{NAME}",
+        "--yes vg0/quorate-spare-u1",
+        f"--size {20 * MIB}b vg0/{NAME} /dev/sdb:3-4",
+    ]
+    assert (decision.work.name, decision.work.beside) == (f"lvm/{NAME}", ("lvm-group/vg0",))
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        {},  # a new life of the agent
+        zeroed(f"lv-1 {8 * MIB}"),  # another volume of that name
+        zeroed(f"lv-2 {4 * MIB}"),
+        zeroed(f"lv-2 {8 * MIB}", exit_code=1),
+    ],
+)
+def test_extents_of_which_it_is_not_certain_that_they_are_zero_are_zeroed_again(outcomes: dict[str, Outcome]) -> None:
+    volume = seen(12)
+    volumes = SeenVolumes((volume, spare()))
+    decision = judged(volume, RESIZING, llv(mib=20, uid="u1"), volumes=volumes, outcomes=outcomes)
+    assert commands_of(decision) == ["blkdiscard"]
+    assert decision.work is not None
+    assert decision.work.heavy
+
+
+def test_extents_that_are_being_moved_are_waited_for() -> None:
+    volume = seen(12)
+    moving = SeenVolumes((volume, spare(extents=("pvmove0:0-1",))))
+    decision = judged(volume, RESIZING, llv(mib=20, uid="u1"), volumes=moving, outcomes=zeroed(f"lv-2 {8 * MIB}"))
+    assert (decision.work, decision.retry_after is not None) == (None, True)
+
+
+def test_a_spare_goes_before_the_volume_that_it_was_for() -> None:
+    volume = seen(12)
+    decision = judged(volume, RESIZING, deleting(finalizers.AGENT), volumes=SeenVolumes((volume, spare())))
+    assert decision.work is not None
+    assert [step.argv[-1] for step in decision.work.steps if isinstance(step, Run)] == ["vg0/quorate-spare-u1"]
+    alone = judged(None, RESIZING, deleting(finalizers.AGENT), volumes=SeenVolumes((spare(),)), lvg=None)
+    assert commands_of(alone) == ["lvremove"]
 
 
 @pytest.mark.parametrize(
@@ -114,25 +213,96 @@ def test_what_it_has_grown_by_is_zero_unless_somebody_else_grew_it(
     assert judged(volume, status).status.grown_zero == grown_zero
 
 
+WITH_METADATA = seen(12, OURS | {METADATA_TAG}, "-wi-ao----")
+ATTACHED = {"attached": True, "kernel_current": True, "device_size": 7 * MIB}
+
+
+def owner(written: Quantity | None = None, **actual: Any) -> ReplicatedVolumeReplica:
+    found = replica()
+    drbd = ReplicaDrbd(actual=DrbdActual(backing_size=written, **actual))
+    return replace(found, status=replace(found.status, drbd=drbd))
+
+
 @pytest.mark.parametrize(
     ("written", "device_size", "ahead", "phase"),
     [
-        (None, None, 12 * MIB, "Resizing"),
-        (Quantity("16Mi"), None, 12 * MIB, "Resizing"),
-        (Quantity("8Mi"), None, None, "Resizing"),
+        (None, 7 * MIB, 12 * MIB, "Resizing"),
+        (Quantity("16Mi"), 7 * MIB, 12 * MIB, "Resizing"),
         (Quantity("8Mi"), 7 * MIB, None, "Resizing"),
         # DRBD uses more than would fit on 8Mi: that size is stale, and its writer takes it back first.
         (Quantity("8Mi"), 11 * MIB, None, "Created"),
     ],
 )
+@pytest.mark.parametrize("recorded", ["", NAME])
 def test_which_size_is_written_ahead(
-    written: Quantity | None, device_size: int | None, ahead: int | None, phase: str
+    written: Quantity | None, device_size: int, ahead: int | None, phase: str, recorded: str
 ) -> None:
-    owner = replica()
-    drbd = ReplicaDrbd(actual=DrbdActual(metadata_created=NAME, backing_size=written))
-    owner = replace(owner, status=replace(owner.status, drbd=drbd))
-    decision = judged(seen(), CREATED, llv(mib=20, uid="u1"), replica=owner, device_size=device_size)
+    """The tag on the volume says that metadata are on it, whatever the API remembers."""
+    given = {**ATTACHED, "device_size": device_size, "replica": owner(written, metadata_created=recorded)}
+    decision = judged(WITH_METADATA, CREATED, llv(mib=20, uid="u1"), **given)
     assert (decision.backing_size_ahead, decision.status.phase, decision.work) == (ahead, phase, None)
+
+
+@pytest.mark.parametrize(
+    ("volume", "known"),
+    [
+        (WITH_METADATA, {**ATTACHED, "attached": False}),
+        (WITH_METADATA, {**ATTACHED, "kernel_current": False}),
+        (seen(12, OURS | {METADATA_TAG}), ATTACHED),
+    ],
+)
+@pytest.mark.parametrize("status", [CREATED, RESIZING])
+def test_a_volume_with_metadata_grows_only_while_drbd_has_it(
+    volume: SeenVolume, known: dict[str, Any], status: LVMLogicalVolumeStatus
+) -> None:
+    decision = judged(volume, status, llv(mib=20, uid="u1"), replica=owner(Quantity("12Mi")), **known)
+    assert (decision.work, decision.backing_size_ahead) == (None, None)
+    assert "attached" in decision.status.message
+    assert decision.retry_after is not None
+
+
+def test_the_end_at_which_metadata_may_stay_is_written_on_the_volume_before_it_grows() -> None:
+    volume = replace_seen(WITH_METADATA, tags=WITH_METADATA.tags | {end_tag(8 * MIB), growing_tag(16 * MIB)})
+    decision = judged(
+        volume,
+        RESIZING,
+        llv(mib=20, uid="u1"),
+        volumes=SeenVolumes((volume, spare())),
+        outcomes=zeroed(f"lv-2 {8 * MIB}"),
+        replica=owner(Quantity("8Mi")),
+        **ATTACHED,
+    )
+    assert decision.work is not None
+    first = decision.work.steps[0]
+    assert isinstance(first, Run)
+    removed, added = f"--deltag quorate.growing={16 * MIB}", f"--addtag quorate.growing={20 * MIB}"
+    assert " ".join(first.argv[3:]) == f"{removed} --addtag quorate.end={12 * MIB} {added} vg0/{NAME}"
+
+
+@pytest.mark.parametrize(
+    ("device_size", "current", "gone"),
+    [(7 * MIB, True, ""), (9 * MIB, True, "8"), (13 * MIB, True, "8 12"), (13 * MIB, False, "")],
+)
+def test_a_former_end_is_forgotten_once_drbd_uses_more(device_size: int, current: bool, gone: str) -> None:
+    ends = {end_tag(8 * MIB), end_tag(12 * MIB)}
+    volume = seen(20, OURS | {METADATA_TAG} | ends, "-wi-ao----")
+    given = {**ATTACHED, "device_size": device_size, "kernel_current": current}
+    decision = judged(volume, AT_20, llv(mib=20, uid="u1"), **given)
+    removed = [] if decision.work is None else decision.work.steps[0].argv[3:]  # type: ignore[union-attr]
+    assert {word for word in removed if word.startswith("quorate.")} == {
+        end_tag(int(size) * MIB) for size in gone.split()
+    }
+
+
+def test_a_growth_by_hand_is_noted_as_one_of_ours_would_be_but_for_zeros() -> None:
+    grown = replace_seen(WITH_METADATA, size=20 * MIB)
+    given = {"replica": owner(), **ATTACHED}
+    noting = judged(grown, replace(CREATED, grown_zero=True), llv(mib=20, uid="u1"), **given)
+    assert commands_of(noting) == ["lvchange"]
+    noted = replace_seen(grown, tags=grown.tags | {end_tag(12 * MIB)})
+    decision = judged(noted, replace(CREATED, grown_zero=True), llv(mib=20, uid="u1"), **given)
+    assert (decision.backing_size_ahead, decision.status.actual_size) == (12 * MIB, Quantity("20Mi"))
+    assert not decision.status.grown_zero
 
 
 @pytest.mark.parametrize(
@@ -162,16 +332,23 @@ def test_when_a_volume_is_removed_and_its_object_let_go(
     assert (commands_of(decision), decision.release) == (done, released)
 
 
+@pytest.mark.parametrize("made", [llv(uid="u1"), deleting(finalizers.AGENT)])
+@pytest.mark.parametrize("status", [CREATED, LVMLogicalVolumeStatus()])
+def test_a_volume_that_lvm_did_not_tell_of_is_neither_made_nor_given_up(
+    made: LVMLogicalVolume, status: LVMLogicalVolumeStatus
+) -> None:
+    decision = judged(None, status, made, volumes=SeenVolumes((), "lvs ended with 5: I/O error"))
+    assert (decision.work, decision.release) == (None, False)
+    assert decision.status.reason == "CommandFailed"
+    assert "lvs ended with 5: I/O error" in decision.status.message
+    assert decision.status.actual_size == status.actual_size
+
+
 def test_nothing_is_decided_before_somebody_has_looked() -> None:
     for made in (llv(uid="u1"), deleting(finalizers.AGENT)):
         decision = judged(None, CREATED, made, volumes=None)
         assert (decision.look_at_volumes, decision.work, decision.release) == (True, None, False)
         assert decision.status == CREATED
-
-
-def test_zeroing_leaves_slots_for_other_commands_however_many_groups_a_node_has() -> None:
-    works = {heavy_work(f"quorate-{slot}") for slot in range(64)}
-    assert 1 < len(works) <= HEAVY_AT_ONCE < SLOTS
 
 
 @pytest.mark.parametrize("size", [4 * 1024, MIB, 2 * MIB, 3 * MIB, 12 * MIB, 5 * EXTENT + 512])
@@ -184,3 +361,55 @@ def test_both_ends_are_wiped_to_the_last_byte_and_nothing_beyond(size: int) -> N
     assert covered[0][0] == 0
     assert covered[-1][1] == size
     assert sum(end - start for start, end in covered) == min(size, 2 * MIB)
+
+
+def test_zeroing_leaves_slots_for_other_commands_and_what_hangs_keeps_nobody_from_zeroing() -> None:
+    assert AT_ONCE < SLOTS
+
+    async def main(sim: Simulation) -> None:
+        machine = Waiting(sim.clock)
+        hands = Hands(machine, Memory(), clock=sim.clock)
+        heavy, told = HeavyWork(hands), list[int]()
+
+        def ask(number: int) -> None:
+            step = Run((f"{number}",), "zero")
+            heavy.start(Work(f"lvm-heavy/{number}", (step,), heavy=True), partial(told.append, number))
+
+        for number in range(6):
+            ask(number)
+        await sim.clock.sleep(1)
+        assert set(machine.begun) == {"0", "1", "2", "3"}
+        machine.hanging.add("0")
+        await sim.clock.sleep(60)
+        assert {4, 5} <= set(told)
+        ask(4)
+        ask(5)
+        await sim.clock.sleep(1)
+        assert machine.begun[4:] == ["4"]
+        machine.ended.add("1")
+        await sim.clock.sleep(60)
+        ask(5)
+        await sim.clock.sleep(1)
+        assert machine.begun[4:] == ["4", "5"]
+        await hands.close()
+
+    run(main, seed=1)
+
+
+class Waiting(FakeMachine):
+    """A machine whose commands end when they are told to."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.begun: list[str] = []
+        self.ended: set[str] = set()
+        self.hanging: set[str] = set()
+        self._clock = clock
+
+    async def run(self, *argv: str, silence: float) -> Completed:
+        self.begun.append(argv[0])
+        while argv[0] not in self.ended:
+            await self._clock.sleep(1)
+            if argv[0] in self.hanging:
+                raise CommandHung("it hangs", still_there=lambda: True)
+        return Completed(0, "")

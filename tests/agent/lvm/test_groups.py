@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from quorate.agent.backoff import wait_before_retry
 from quorate.agent.lvm.drives import drive_behind, selected
-from quorate.agent.lvm.failures import meaning, wait_before_retry
+from quorate.agent.lvm.failures import meaning
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
 from quorate.agent.memory import Outcome
@@ -40,7 +42,9 @@ def judged(
 
 
 def argvs(decision: GroupDecision) -> list[str]:
-    return [" ".join(step.argv) for step in decision.steps]
+    for step in decision.steps:
+        assert step.argv[1:3] == lvm("")[1:]
+    return [" ".join((step.argv[0], *step.argv[3:])) for step in decision.steps]
 
 
 def test_a_group_is_reported_with_its_sizes_and_the_drive_behind_each_device() -> None:
@@ -51,6 +55,17 @@ def test_a_group_is_reported_with_its_sizes_and_the_drive_behind_each_device() -
     assert [(each.path, each.drive_uuid, each.size) for each in status.devices] == [
         ("/dev/sdb", "drive-b", Quantity("256Mi"))
     ]
+
+
+def test_a_group_that_lvm_did_not_tell_of_is_not_made_nor_its_pools() -> None:
+    """``vgs`` and ``lvs`` ended with 5: what they could not read may be the very group, and the very pool."""
+    was = replace(lvg("tp", selector=SLOT_1), status=judged(lvg()).status)
+    decision = judged(was, but(SeenGroups(), incomplete="vgs ended with 5: I/O error"))
+    assert argvs(decision) == []
+    assert (decision.status.phase, decision.status.vg_uuid) == (VolumeGroupPhase.NOT_READY, "uuid-vg0")
+    assert "vgs ended with 5: I/O error" in decision.status.message
+    view = GroupView(was, (drive(),), SeenVolumes((), "lvs ended with 5"), AS_IT_SHOULD_BE)
+    assert argvs(judge(view, NOW)) == []
 
 
 def test_a_thin_pool_may_promise_up_to_its_limit() -> None:

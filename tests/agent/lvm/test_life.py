@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextvars
+import json
 
 import pytest
 
-from quorate.agent.lvm.seen import NEW, ZERO
+from quorate.agent.lvm.seen import METADATA_TAG, NEW, ZERO, end_tag
 from quorate.agent.machine import Completed
 from quorate.api import names
 from quorate.api.quantity import Quantity
-from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
+from quorate.api.storage.drbd import Device, DrbdStatus
 from quorate.api.storage.llv import LogicalVolumePhase
+from quorate.api.storage.lvg import VolumeGroupPhase
 from quorate.engine.simulation import Simulation, run
-from tests.agent.lvm.fake import DATA, FILE, MIB, OLD, ZEROS, FakeMachine, Lv
+from tests.agent.lvm.fake import DATA, EXTENT, FILE, MIB, OLD, ZEROS, FakeMachine, Lv
 from tests.agent.lvm.rig import Rig, drive, llv, lvg, replica
 
 NAME = "pvc-1-0-0123abcd"
@@ -257,6 +260,50 @@ def test_a_look_that_fails_is_made_again_ever_more_rarely_and_nothing_is_decided
     run(main, seed=1)
 
 
+def test_a_look_that_keeps_failing_is_told_of_and_no_more_once_it_works() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        rig.start()
+        await _settled(rig)
+        machine.failing["lvs"] = Completed(6, "", "  Locking failed")
+        found = await _settled(rig, 120)
+        assert (found.status.phase, found.status.reason) == (LogicalVolumePhase.CREATED, "CommandFailed")
+        assert "Locking failed" in found.status.message
+        group = await rig.store.get(LVMVolumeGroup, "disk-1")
+        assert (group.status.phase, group.status.vg_uuid) == (VolumeGroupPhase.NOT_READY, "uuid-vg0")
+        assert "Locking failed" in group.status.message
+        machine.failing.clear()
+        found = await _settled(rig, 400)
+        assert (found.status.reason, found.status.message) == ("", "")
+        assert (await rig.store.get(LVMVolumeGroup, "disk-1")).status.phase is VolumeGroupPhase.READY
+
+    run(main, seed=1)
+
+
+def test_what_lvm_could_read_counts_although_it_could_not_read_everything() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        rig.start()
+        await _settled(rig)
+        report = Completed(5, json.dumps({"report": [machine._lvs()]}), "  WARNING: VG other is missing a device")
+        machine.failing["lvs"] = report
+        await _settled(rig, 120)
+        assert (await rig.store.get(LVMVolumeGroup, "disk-1")).status.phase is VolumeGroupPhase.READY
+        assert (await rig.created()).status.message == ""
+        machine.failing["lvs"] = Completed(5, json.dumps({"report": [{"lv": []}]}), "  Error reading device")
+        found = await _settled(rig, 200)
+        assert (found.status.phase, found.status.reason) == (LogicalVolumePhase.CREATED, "CommandFailed")
+        assert PATH in machine.volumes
+
+    run(main, seed=1)
+
+
 @pytest.mark.parametrize("kind", ["thick", "zeroed", "thin", "filled"])
 def test_killed_between_any_two_commands_nothing_of_value_is_wiped_nothing_leaks_and_it_converges(kind: str) -> None:
     """The agent dies at the n-th chance, for every n, through making, using, growing and removing a volume."""
@@ -331,27 +378,62 @@ def test_the_old_size_is_written_ahead_before_a_volume_with_drbds_metadata_grows
         made = replica("pvc-1-0")
         for obj in (lvg(), llv(name), made):
             await rig.store.create(obj)
-        actual = {"metadataCreated": name}
-        await rig.store.patch_status(ReplicatedVolumeReplica, made.name, patch={"drbd": {"actual": actual}})
         rig.start()
         await sim.clock.sleep(20)
+        lv = machine.volumes[f"vg0/{name}"]
+        lv.tags.add(METADATA_TAG)
+        lv.open = True
+        lv.content[:] = bytes([DATA]) * len(lv.content)
+        await rig.grow(20, name)
+        await sim.clock.sleep(100)
+        assert lv.size == 12 * MIB, "DRBD has not got it"
+        rig.show(DrbdStatus(name="pvc-1", devices=(Device(disk_state="UpToDate", size=7 * 1024),)))
         sizes: list[object] = []
         extend = machine._lvextend
 
         def watched(words: tuple[str, ...]) -> Completed:
             (owner,), (volume,) = rig.reader.list(ReplicatedVolumeReplica), rig.reader.list(LVMLogicalVolume)
-            sizes.extend((owner.status.drbd.actual.backing_size, volume.status.phase))
+            ends = {tag for tag in lv.tags if tag.startswith("quorate.end")}
+            sizes.extend((owner.status.drbd.actual.backing_size, volume.status.phase, ends))
             return extend(words)
 
         machine._lvextend = watched  # type: ignore[method-assign]
-        await rig.grow(20, name)
         await sim.clock.sleep(20)
-        assert sizes == [Quantity("12Mi"), LogicalVolumePhase.RESIZING]
+        assert sizes == [Quantity("12Mi"), LogicalVolumePhase.RESIZING, {end_tag(12 * MIB)}]
         await rig.grow(40, name)
         await sim.clock.sleep(20)
-        # DRBD has not used the first growth: its metadata is still at the end of 12Mi.
-        assert sizes[2:] == [Quantity("12Mi"), LogicalVolumePhase.RESIZING]
-        assert machine.volumes[f"vg0/{name}"].size == 40 * MIB
+        # DRBD has not used the first growth: its metadata is still at the end of 12Mi, or just now going to 20Mi.
+        ends = {end_tag(12 * MIB), end_tag(20 * MIB)}
+        assert sizes[3:] == [Quantity("12Mi"), LogicalVolumePhase.RESIZING, ends]
+        assert lv.size == 40 * MIB
+        assert machine.violations == []
+
+    run(main, seed=1)
+
+
+def test_a_spare_whose_extents_somebody_else_takes_is_made_again() -> None:
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        rig.start()
+        await _settled(rig)
+        machine.volumes[PATH].open = True
+        extend, taken = machine._lvextend, list[Completed]()
+
+        def beaten(words: tuple[str, ...]) -> Completed:
+            if not taken:
+                taken.append(machine._lvcreate(("--name", "other", "--size", f"{EXTENT}b", "vg0")))
+            return extend(words)
+
+        machine._lvextend = beaten  # type: ignore[method-assign]
+        await rig.grow(20)
+        found = await _settled(rig, 60)
+        assert (found.status.actual_size, found.status.grown_zero) == (Quantity("20Mi"), True)
+        assert [argv[0] for argv in machine.ran].count("blkdiscard") == 2
+        assert sorted(machine.volumes) == ["vg0/other", PATH]
+        assert machine.violations == []
 
     run(main, seed=1)
 

@@ -6,6 +6,7 @@ from dataclasses import replace as changed
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.memory import LogicalVolumeSeen, Outcome
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.view import KernelView, Text, View
@@ -53,6 +54,7 @@ LLV = "pvc-1-0-abcdef01"
 DISK = f"/dev/vg0/{LLV}"
 FILE = "/var/lib/quorate/drbd.d/pvc-1.res"
 METADATA_TAG = "quorate.md"
+FILTER = " ".join(lvm("")[1:]) + " "
 
 
 def peer(node_id: int, kind: ReplicaType = ReplicaType.DISKFUL, *, hidden: bool = False) -> Peer:
@@ -211,9 +213,10 @@ def decided(view: View, now: datetime = NOW) -> Decision:
 
 
 def commands(steps: tuple[Step, ...] | Decision) -> list[str]:
-    """What is run, in words: without the file, which every drbdadm names."""
+    """What is run, in words: without the file, which every drbdadm names, and LVM's filter."""
     found = steps.steps if isinstance(steps, Decision) else steps
-    return [" ".join(step.argv).replace(f"-c {FILE} ", "") for step in found if isinstance(step, Run)]
+    said = (" ".join(step.argv) for step in found if isinstance(step, Run))
+    return [each.replace(f"-c {FILE} ", "").replace(FILTER, "") for each in said]
 
 
 def errors(decision: Decision) -> DrbdErrors:

@@ -98,10 +98,11 @@ def test_all_members_must_be_connected_and_nothing_may_be_synchronised(shown: Dr
     assert decided(grown(shown)).steps == ()
 
 
-def test_a_disk_that_has_not_grown_yet_or_is_still_being_zeroed_is_waited_for() -> None:
+def test_a_disk_that_has_not_grown_yet_or_of_whose_growth_lvms_part_has_not_spoken_is_waited_for() -> None:
     assert decided(grown(volume=volume())).steps == ()
-    resizing = logical_volume(GROWN, phase=LogicalVolumePhase.RESIZING, known_zero=True)
-    assert decided(grown(logical_volume=resizing)).steps == ()
+    for phase in (LogicalVolumePhase.RESIZING, LogicalVolumePhase.CREATED):
+        unspoken = logical_volume(GROWN, phase=phase, known_zero=True, grown_zero=True)
+        assert decided(grown(logical_volume=unspoken)).steps == ()
 
 
 def test_the_volumes_are_looked_at_first_when_they_may_have_changed() -> None:

@@ -43,10 +43,10 @@ class Commands:
 
     def on(self, node: str) -> list[str]:
         """What was done to DRBD there; looking is not doing."""
-        return [said for where, said in self.ran if where == node and "drbd" in said and " status " not in f"{said} "]
+        return [said for where, said in self.ran if where == node and _does(said) and " status " not in f"{said} "]
 
     def done(self) -> list[tuple[str, str]]:
-        return [(node, said) for node, said in self.ran if "drbd" in said and "events2" not in said]
+        return [(node, said) for node, said in self.ran if _does(said) and "events2" not in said]
 
     def check(self, node: str, said: str) -> None:
         if "create-md" in said:
@@ -55,6 +55,11 @@ class Commands:
         assert "a secret of this test" not in said
         if said.startswith("drbdadm") and "/dev/null" not in said:
             assert said.split()[1] == "-c", said
+
+
+def _does(said: str) -> bool:
+    """Whether a command is DRBD's, or changes LVM."""
+    return said.startswith(("drbd", "dmsetup", "dd ", "blkdiscard", "lv")) and not said.startswith("lvs ")
 
 
 @contextmanager

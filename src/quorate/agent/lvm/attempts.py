@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from quorate.agent.lvm.failures import meaning, wait_before_trying, words_of
+from quorate.agent.backoff import wait_before_trying
+from quorate.agent.lvm.failures import meaning, words_of
 from quorate.agent.lvm.piece import Decision, Piece, Work, failed
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace

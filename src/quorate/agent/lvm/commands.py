@@ -1,7 +1,11 @@
 """The command lines of LVM and what goes with it, as steps.
 
-Nothing is ever forced on LVM: it refuses by itself what would hurt (a device with a signature, a volume that is open),
-and its refusal is reported. ``--yes`` only where there is nobody to answer and nothing to lose.
+Nothing is ever forced on LVM here: it refuses by itself what would hurt (a device with a signature, a volume that is
+open), and its refusal is reported. ``--yes`` only where there is nobody to answer and nothing to lose. The one command
+that is forced is the replica's: a disk is cut back to where DRBD's metadata were found.
+
+A command that changes LVM is given ten minutes of silence: killed between suspending a device and resuming it, it would
+leave everybody who uses that device hanging.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import NEW, SeenVolume
 from quorate.agent.steps import LVM, Run
 
@@ -32,48 +37,46 @@ WIPED_AT_EACH_END: Final = 1024 * 1024
 #: blkdiscard reports each second that it comes on, if it works in steps.
 ZERO_STEP: Final = 128 * 1024 * 1024
 LARGEST_BLOCK: Final = 4 * 1024 * 1024
+#: … and may take so long for one, on a drive that is slow or busy.
+ZERO_SILENCE: Final = 120.0
+#: Changing LVM waits for whoever else does, and for drives.
+CHANGING_SILENCE: Final = 600.0
 #: Reading gigabytes is silent work: sha512sum and cmp say nothing before the end.
 READING_SILENCE: Final = 3600.0
 
 
 def create_thick(group: str, name: str, size: int, tags: Iterable[str]) -> Run:
     """A volume with all its space. LVM rounds the size up to extents; wiping is ours."""
-    return Run(
-        ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), "--name", name, "--size", f"{size}b", group),
-        CREATE,
-        about=str(size),
-        changes=(LVM,),
-    )
+    what = ("--name", name, "--size", f"{size}b", group)
+    return _change(CREATE, str(size), "lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *what)
 
 
 def create_thin(group: str, pool: str, name: str, size: int, tags: Iterable[str]) -> Run:
     """A volume that takes its space from a pool as it is written."""
     where = ("--type", "thin", "--thinpool", pool)
     what = ("--name", name, "--virtualsize", f"{size}b", group)
-    command = ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *where, *what)
-    return Run(command, CREATE, about=str(size), changes=(LVM,))
+    return _change(CREATE, str(size), "lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *where, *what)
 
 
 def retag(group: str, name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Run:
     """Change tags, all at once."""
-    removed = tuple(word for tag in remove for word in ("--deltag", tag))
-    return Run(("lvchange", *removed, *_added(add), f"{group}/{name}"), TAG, changes=(LVM,))
+    tags = (*(word for tag in remove for word in ("--deltag", tag)), *_added(add))
+    return _change(TAG, " ".join(tags), "lvchange", *tags, f"{group}/{name}")
 
 
 def activate(volume: SeenVolume) -> Run:
     """Give it its device."""
-    return Run(("lvchange", "--activate", "y", f"{volume.group}/{volume.name}"), ACTIVATE, changes=(LVM,))
+    return _change(ACTIVATE, "", "lvchange", "--activate", "y", f"{volume.group}/{volume.name}")
 
 
-def extend(volume: SeenVolume, size: int) -> Run:
-    """Make it larger, all or nothing."""
-    command = ("lvextend", "--size", f"{size}b", f"{volume.group}/{volume.name}")
-    return Run(command, EXTEND, about=str(size), changes=(LVM,))
+def extend(volume: SeenVolume, size: int, extents: Iterable[str] = ()) -> Run:
+    """Make it larger, all or nothing; of these extents, if any are named, and no others."""
+    return _change(EXTEND, str(size), "lvextend", "--size", f"{size}b", f"{volume.group}/{volume.name}", *extents)
 
 
 def remove(volume: SeenVolume) -> Run:
     """Remove it. LVM refuses while it is open."""
-    return Run(("lvremove", "--yes", f"{volume.group}/{volume.name}"), REMOVE, about=volume.uuid, changes=(LVM,))
+    return _change(REMOVE, volume.uuid, "lvremove", "--yes", f"{volume.group}/{volume.name}")
 
 
 def discard_new(volume: SeenVolume) -> Run:
@@ -82,59 +85,53 @@ def discard_new(volume: SeenVolume) -> Run:
     return remove(volume)
 
 
-def wipe_ends(path: str, size: int, *, purpose: str = WIPE) -> tuple[Run, ...]:
+def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
     """Take away every sign of what was there before, on a volume of this size."""
     if size <= 2 * WIPED_AT_EACH_END:
-        return (zeros(path, 0, size, purpose),)
+        return (zeros(path, 0, size, WIPE),)
     return (
-        zeros(path, 0, WIPED_AT_EACH_END, purpose),
-        zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, purpose),
+        zeros(path, 0, WIPED_AT_EACH_END, WIPE),
+        zeros(path, size - WIPED_AT_EACH_END, WIPED_AT_EACH_END, WIPE),
     )
 
 
-def zero_whole(volume: SeenVolume, *, purpose: str, about: str) -> Run:
+def zero_whole(volume: SeenVolume, *, about: str) -> Run:
     """Zero a volume that nobody holds, by the device's own command where it has one. It reports each second."""
     command = ("blkdiscard", "--zeroout", "--verbose", "--step", str(ZERO_STEP), volume.path)
-    return Run(command, purpose, about=about)
+    return Run(command, ZERO_WHOLE, about=about, silence=ZERO_SILENCE)
 
 
-def zero_range(volume: SeenVolume, start: int, end: int, *, purpose: str, about: str) -> Run:
-    """Zero a part of a volume that DRBD may hold; the caller knows that nothing uses that part."""
-    return zeros(volume.path, start, end - start, purpose, about=about)
-
-
-def fill(volume: SeenVolume, source: str, *, purposes: tuple[str, str, str], about: str) -> tuple[Run, ...]:
+def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:
     """Copy a file, take its checksum, and read back what was copied.
 
     In this order a file that changes meanwhile is noticed. ``cmp`` ends with 1 also when the file is a true beginning
     of the volume, and says so: the decision reads it.
     """
-    filling, summing, comparing = purposes
     copy = ("dd", f"if={source}", f"of={volume.path}", "bs=4M", "oflag=direct", "conv=fsync,nocreat", "status=progress")
     return (
-        Run(copy, filling, about=about),
-        Run(("sha512sum", source), summing, about=about, silence=READING_SILENCE),
-        Run(("cmp", source, volume.path), comparing, about=about, silence=READING_SILENCE, accept=(0, 1)),
+        Run(copy, FILL, about=about),
+        Run(("sha512sum", source), CHECKSUM, about=about, silence=READING_SILENCE),
+        Run(("cmp", source, volume.path), COMPARE, about=about, silence=READING_SILENCE, accept=(0, 1)),
     )
 
 
 def create_group(group: str, devices: Iterable[str]) -> Run:
     """A new group; LVM makes the devices its own, and refuses one with a signature on it."""
     paths = tuple(devices)
-    return Run(("vgcreate", group, *paths), GROUP, about=" ".join(paths))
+    return _change(GROUP, " ".join(paths), "vgcreate", group, *paths)
 
 
 def extend_group(group: str, devices: Iterable[str]) -> Run:
     """More devices for a group."""
     paths = tuple(devices)
-    return Run(("vgextend", group, *paths), GROUP, about=" ".join(paths))
+    return _change(GROUP, " ".join(paths), "vgextend", group, *paths)
 
 
 def create_pool(group: str, name: str, size: str) -> Run:
     """A thin pool that zeroes new blocks. A size in percent is of the group."""
     amount = ("--extents", f"{size}VG") if size.endswith("%") else ("--size", f"{size}b")
     command = ("lvcreate", "--yes", "--type", "thin-pool", "--zero", "y", *amount, "--name", name, group)
-    return Run(command, f"{POOL} {name}", about=size, changes=(LVM,))
+    return _change(f"{POOL} {name}", size, *command)
 
 
 def zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "") -> Run:
@@ -144,6 +141,11 @@ def zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "")
     where = (f"bs={block}", f"seek={offset // block}", f"count={length // block}")
     how = ("oflag=direct", "conv=notrunc,nocreat,fsync", "status=progress")
     return Run(("dd", "if=/dev/zero", f"of={path}", *where, *how), purpose, about=about)
+
+
+def _change(purpose: str, about: str, program: str, *arguments: str) -> Run:
+    """A command that changes LVM."""
+    return Run(lvm(program, *arguments), purpose, about, silence=CHANGING_SILENCE, changes=(LVM,))
 
 
 def _added(tags: Iterable[str]) -> tuple[str, ...]:

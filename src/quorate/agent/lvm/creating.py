@@ -18,8 +18,8 @@ from datetime import datetime
 
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
-from quorate.agent.lvm.filling import Filled, filled
-from quorate.agent.lvm.piece import Decision, Piece, Work, failed, until_groups_change, zeroing
+from quorate.agent.lvm.filling import Filled, filled, whole
+from quorate.agent.lvm.piece import Decision, Piece, failed, until_groups_change, zeroing
 from quorate.agent.lvm.seen import NEW, ZERO, SeenVolume, checksum_tag, owner_tag
 from quorate.agent.steps import Run, Step
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
@@ -57,27 +57,22 @@ def not_there(piece: Piece, now: datetime) -> Decision:
     steps: tuple[Step, ...] = (_create(piece, made),)
     if not _is_heavy(piece):
         steps += _prepared(piece, made)
-    return attempt(piece, _pending(piece, "It is being made."), Work(piece.light_work, steps), now)
+    return attempt(piece, _pending(piece, "It is being made."), piece.light(*steps), now)
 
 
 def unfinished(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
     """It has the tag: whatever is on it is worth nothing yet."""
     if owner_tag(piece.llv.metadata.uid) not in volume.tags:
-        work = Work(piece.light_work, (commands.discard_new(volume),))
+        work = piece.light(commands.discard_new(volume))
         return attempt(piece, _pending(piece, "One that was never finished is removed first."), work, now)
     if not _is_heavy(piece):
-        work = Work(piece.light_work, _prepared(piece, volume))
+        work = piece.light(*_prepared(piece, volume))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
-    zeroed = piece.outcomes.get(piece.heavy_purpose(commands.ZERO_WHOLE))
-    if (
-        piece.spec.zeroed
-        and not volume.pool
-        and (zeroed is None or not zeroed.succeeded or zeroed.about != _whole(volume))
-    ):
-        step = commands.zero_whole(volume, purpose=piece.heavy_purpose(commands.ZERO_WHOLE), about=_whole(volume))
-        return attempt(piece, _pending(piece, "It is being zeroed."), Work(piece.heavy_work, (step,)), now)
+    if piece.spec.zeroed and not volume.pool and not is_zeroed(piece, volume):
+        step = commands.zero_whole(volume, about=whole(volume))
+        return attempt(piece, _pending(piece, "It is being zeroed."), piece.heavy(step), now)
     if piece.spec.source is None:
-        work = Work(piece.light_work, (_finished(piece, volume, ""),))
+        work = piece.light(_finished(piece, volume, ""))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
     return _fill(piece, volume, now)
 
@@ -87,22 +82,17 @@ def _fill(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
     assert source is not None
     found = filled(piece, volume)
     if isinstance(found, Filled):
-        work = Work(piece.light_work, (_finished(piece, volume, found.checksum),))
+        work = piece.light(_finished(piece, volume, found.checksum))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
-    wipe, fill, checksum, compare = (
-        piece.heavy_purpose(purpose) for purpose in (commands.WIPE, commands.FILL, commands.CHECKSUM, commands.COMPARE)
-    )
     wiped = volume.pool or piece.spec.zeroed
-    sides = () if wiped else commands.wipe_ends(volume.path, volume.size, purpose=wipe)
-    purposes = (fill, checksum, compare)
-    steps = (*sides, *commands.fill(volume, source.path, purposes=purposes, about=_whole(volume)))
+    sides = () if wiped else commands.wipe_ends(volume.path, volume.size)
     status = _pending(piece, f"It is being filled from {source.path}.")
-    work = Work(piece.heavy_work, steps)
+    work = piece.heavy(*sides, *commands.fill(volume, source.path, about=whole(volume)))
     if not found:
         return attempt(piece, status, work, now)
     # What was read back is not what it should be. That is said, and tried again some time later.
     said = failed(status, Failure.CHECKSUM_MISMATCH.code, found)
-    pause = LOOK_AT_SOURCE - (now - piece.outcomes[compare].at).total_seconds()
+    pause = LOOK_AT_SOURCE - (now - piece.outcomes[commands.COMPARE].at).total_seconds()
     return Decision(said, retry_after=pause) if pause > 0 else Decision(said, work)
 
 
@@ -132,9 +122,10 @@ def _finished(piece: Piece, volume: SeenVolume, checksum: str) -> Run:
     return commands.retag(volume.group, volume.name, add=added, remove=(NEW,))
 
 
-def _whole(volume: SeenVolume) -> str:
-    """What a zeroing or filling was about: another volume of the same name is another matter."""
-    return f"{volume.uuid} {volume.size}"
+def is_zeroed(piece: Piece, volume: SeenVolume) -> bool:
+    """Whether this very volume was zeroed, by this process. Another does it again: nothing on the disk tells."""
+    zeroed = piece.outcomes.get(commands.ZERO_WHOLE)
+    return zeroed is not None and zeroed.succeeded and zeroed.about == whole(volume)
 
 
 def _pending(piece: Piece, message: str) -> LVMLogicalVolumeStatus:

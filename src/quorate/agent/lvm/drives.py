@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import Presence
-from quorate.api.storage.lvg import DeviceSelector
+from quorate.api.storage.llv import UsedDevice
+from quorate.api.storage.lvg import DeviceSelector, GroupDevice
+
+_Device = TypeVar("_Device", bound=UsedDevice | GroupDevice)
 
 #: ``/dev/sdb1`` is a part of ``/dev/sdb``; where the disk's name ends in a digit a ``p`` comes first.
 _PARTITION: Final = re.compile(r"(?P<disk>.*[0-9])p[0-9]+\Z|(?P<letters>.*[^0-9])[0-9]+\Z")
@@ -42,3 +45,10 @@ def selected(selector: DeviceSelector, drives: Iterable[Drive]) -> tuple[Drive, 
             key=lambda drive: drive.spec.path,
         )
     )
+
+
+def still_listed(found: tuple[_Device, ...], known: Iterable[_Device]) -> tuple[_Device, ...]:
+    """What was found, and what was known before and is found no more, by path."""
+    there = {device.path for device in found} | {device.drive_uuid for device in found if device.drive_uuid}
+    kept = [device for device in known if device.path not in there and device.drive_uuid not in there]
+    return tuple(sorted((*found, *kept), key=lambda device: device.path))

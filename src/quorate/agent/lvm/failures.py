@@ -1,17 +1,12 @@
-"""What a failed command means, and when it is tried again."""
+"""What a failed command means."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from quorate.agent.memory import Outcome
 from quorate.api.conditions.declaration import Reason
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
-
-#: Seconds before the second try, and the most between any two.
-FIRST_RETRY: Final = 2.0
-LONGEST_RETRY: Final = 300.0
 
 _MESSAGE_LENGTH: Final = 1000
 
@@ -51,22 +46,3 @@ def words_of(outcome: Outcome) -> str:
 def shortened(message: str) -> str:
     """A message that its field can hold."""
     return message if len(message) <= _MESSAGE_LENGTH else f"{message[: _MESSAGE_LENGTH - 2]} …"
-
-
-def wait_before_retry(outcome: Outcome | None, now: datetime, about: str = "") -> float:
-    """Seconds until a step may be tried again; 0 at once, also when something else would be tried now."""
-    if outcome is None or outcome.succeeded or (about and outcome.about != about):
-        return 0.0
-    return _left(outcome, outcome.failures, now)
-
-
-def _left(outcome: Outcome, times: int, now: datetime) -> float:
-    pause = min(FIRST_RETRY * 2.0 ** min(times - 1, 16), LONGEST_RETRY)
-    return max(0.0, pause - (now - outcome.at).total_seconds())
-
-
-def wait_before_trying(outcome: Outcome | None, now: datetime, about: str = "") -> float:
-    """The same for work. What succeeded and is to be done once more did not help: that too is done ever more rarely."""
-    if outcome is None or not outcome.succeeded or outcome.about != about or outcome.times == 1:
-        return wait_before_retry(outcome, now, about)
-    return _left(outcome, outcome.times - 1, now)

@@ -25,10 +25,9 @@ class Filled:
 def filled(piece: Piece, volume: SeenVolume) -> Filled | str:
     """The checksum if it does; why not, if it does not; "" while nobody knows."""
     source = piece.spec.source
-    about = f"{volume.uuid} {volume.size}"
+    about = whole(volume)
     copied, summed, compared = (
-        piece.outcomes.get(piece.heavy_purpose(purpose))
-        for purpose in (commands.FILL, commands.CHECKSUM, commands.COMPARE)
+        piece.outcomes.get(purpose) for purpose in (commands.FILL, commands.CHECKSUM, commands.COMPARE)
     )
     if source is None or copied is None or summed is None or compared is None:
         return ""
@@ -42,3 +41,8 @@ def filled(piece: Piece, volume: SeenVolume) -> Filled | str:
     if compared.exit_code != 0 and f"EOF on {source.path}" not in compared.output:
         return f"What was read back from {volume.path} is not what is in {source.path}: {compared.output[:200]}"
     return Filled(found[1])
+
+
+def whole(volume: SeenVolume) -> str:
+    """What a zeroing or filling was about: another volume of the same name is another matter."""
+    return f"{volume.uuid} {volume.size}"

@@ -9,6 +9,7 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 | no such group, clean drives selected           | Pending                                | ``vgcreate``             |
 | no such group, but it was there                | NotReady, with what was known of it    |                          |
 | the same, and its drives are REMOVED           | Pending                                | ``vgcreate``             |
+| none, but LVM did not tell everything          | NotReady, with what was known of it    |                          |
 | two of that name                               | NotReady: LVM cannot tell them apart   |                          |
 | devices of it missing                          | NotReady, missing ones still listed    |                          |
 | more clean drives selected than it has         | as it is                               | ``vgextend``             |
@@ -21,9 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from quorate.agent.backoff import wait_before_trying
 from quorate.agent.lvm import commands, pools
-from quorate.agent.lvm.drives import drive_behind, selected
-from quorate.agent.lvm.failures import shortened, wait_before_trying, words_of
+from quorate.agent.lvm.drives import drive_behind, selected, still_listed
+from quorate.agent.lvm.failures import shortened, words_of
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolumes
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
@@ -64,6 +66,8 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
     if len(found) > 1:
         why = [f"The node has {len(found)} volume groups named {name}. Rename all but one."]
         return GroupDecision(_not_ready(view, why))
+    if not found and view.groups.incomplete:
+        return GroupDecision(not_seen(view.lvg, view.groups.incomplete))
     if found:
         group = found[0]
         steps = (commands.extend_group(name, _paths(takeable)),) if takeable and not group.missing else ()
@@ -75,6 +79,12 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
         return GroupDecision(_not_ready(view, why))
     status = replace(_not_ready(view, why), phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
     return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
+
+
+def not_seen(lvg: LVMVolumeGroup, why: str) -> LVMVolumeGroupStatus:
+    """LVM did not tell. What is known of the group stays; that nothing can be made there now is said."""
+    message = shortened(f"LVM could not be looked at: {why}")
+    return replace(lvg.status, phase=VolumeGroupPhase.NOT_READY, message=message)
 
 
 def _may_return(view: GroupView) -> bool:
@@ -146,9 +156,7 @@ def _devices(view: GroupView, group: SeenGroup) -> tuple[GroupDevice, ...]:
     if not group.missing:
         return found
     # LVM calls a missing device "[unknown]". Which it was matters more than ever: it stays listed.
-    there = {device.path for device in found} | {device.drive_uuid for device in found if device.drive_uuid}
-    kept = (d for d in view.lvg.status.devices if d.path not in there and d.drive_uuid not in there)
-    return tuple(sorted((*found, *kept), key=lambda device: device.path))
+    return still_listed(found, view.lvg.status.devices)
 
 
 def _not_ready(view: GroupView, why: list[str]) -> LVMVolumeGroupStatus:

@@ -1,53 +1,100 @@
-"""A logical volume grows: its old size is written ahead, the new extents are zeroed, and only then is it reported.
+"""A logical volume grows: by extents that were zeroed before they are a part of it.
+
+Once DRBD sees a larger device it may take it into use at any moment, by itself: a link that comes back is enough
+(recording resize_assume_clean). It moves its metadata to the new end, and nobody may write there any more. So the new
+extents are a volume of their own first, the spare, with the tag ``quorate.new``. It is zeroed, removed, and the volume
+extended by exactly its extents, in one piece of work that holds the group. Zeroed spares are remembered by this process
+alone: after a crash a spare is zeroed again.
 
 DRBD keeps its metadata at the end of the device. After a power loss a device that grew has none at its end, and only
-the old size tells where it is (recording grow_power_loss): so ``rvr.status.drbd.actual.backingSize`` comes first.
-``phase: Resizing`` is written ahead too. As long as it stands, the extents beyond ``actualSize`` may be overwritten
-with zeros at any time, and nobody may attach the volume anew: that would move metadata there.
+the old size tells where it is (recording grow_power_loss). It is written ahead in two places, ``actual.backingSize`` of
+the replica and a tag on the volume itself, which outlives the API's memory and keeps every such size.
 
-| seen size                           | phase    | done                                                        |
-|-------------------------------------|----------|-------------------------------------------------------------|
-| as reported, enough                 | any      | Created                                                     |
-| as reported, too little             | Created  | no room: NoSpace; else old size and Resizing written ahead  |
-| as reported, too little             | Resizing | ``lvextend``                                                |
-| more than reported                  | Resizing | new extents zeroed, then reported                           |
-| more than reported                  | Created  | somebody else's doing: reported, and not known to be zero   |
-| less than reported                  | any      | shrunk back to find lost metadata: reported as it is        |
+| seen size               | and                                     | done                                            |
+|-------------------------|-----------------------------------------|-------------------------------------------------|
+| as reported, enough     |                                         | Created; a spare, and tags that have served, go |
+| as reported, too little | no room                                 | NoSpace                                         |
+|                         | metadata on it, and DRBD has not got it | waits                                           |
+|                         | phase Created                           | old size and Resizing written ahead             |
+|                         | phase Resizing, no spare                | ``lvcreate``                                    |
+|                         | a spare                                 | zeroed                                          |
+|                         | a spare that was zeroed                 | tags, ``lvremove``, ``lvextend``                |
+| more than reported      | the tag says so                         | reported                                        |
+|                         | otherwise                               | not our doing: reported, not known to be zero   |
+| less than reported      |                                         | cut back to find metadata: reported as it is    |
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
+from quorate.agent.backoff import wait_before_retry
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
-from quorate.agent.lvm.creating import LOOK_FOR_SPACE, no_space, rounded_up
-from quorate.agent.lvm.failures import wait_before_retry
-from quorate.agent.lvm.piece import Decision, Piece, Work, reported, until_groups_change
-from quorate.agent.lvm.seen import ZERO, SeenVolume
+from quorate.agent.lvm.creating import LOOK_FOR_SPACE, is_zeroed, no_space, rounded_up
+from quorate.agent.lvm.filling import whole
+from quorate.agent.lvm.piece import Decision, Piece, reported, until_groups_change
+from quorate.agent.lvm.seen import (
+    METADATA_TAG,
+    NEW,
+    ZERO,
+    SeenVolume,
+    end_tag,
+    former_ends,
+    growing_tag,
+    growing_tags,
+    spare_name,
+    spare_tag,
+)
+from quorate.agent.steps import Run
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.meta import Bytes
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
 from quorate.api.struct import replace
 from quorate.drbd.metadata import usable_size
 
+#: Seconds after which a volume that must wait for DRBD is looked at again.
+LOOK_AT_DRBD: Final = 5.0
+
 
 def kept(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
     """It is ours and was made: report it, and make it as large as it should be."""
-    status = reported(piece, volume)
-    known = piece.status.actual_size
+    status, known = reported(piece, volume), piece.status.actual_size
     if known is None or volume.size < int(known):
         return Decision(status)
     if volume.size > int(known):
-        if piece.status.phase is LogicalVolumePhase.RESIZING:
-            return _grown(piece, volume, int(known), now)
-        if ZERO in volume.tags and not volume.pool:
-            untrue = commands.retag(volume.group, volume.name, remove=(ZERO,))
-            return attempt(piece, piece.status, Work(piece.light_work, (untrue,)), now, still_usable=True)
-        return Decision(replace(status, grown_zero=bool(volume.pool) and status.grown_zero))
-    if volume.size >= int(piece.spec.size):
+        return _larger(piece, volume, status, now)
+    if volume.size < int(piece.spec.size):
+        return _too_small(piece, volume, status, now)
+    return _enough(piece, volume, status, now)
+
+
+def _larger(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus, now: datetime) -> Decision:
+    """It has grown. If not by us, nothing is known of what is on the new extents."""
+    if growing_tag(volume.size) in volume.tags:
         return Decision(status)
-    return _too_small(piece, volume, status, now)
+    former = int(piece.status.actual_size or 0)
+    unused = METADATA_TAG in volume.tags and not _uses_more_than(piece, former)
+    added = (end_tag(former),) if unused and end_tag(former) not in volume.tags else ()
+    removed = (ZERO,) if ZERO in volume.tags and not volume.pool else ()
+    if added or removed:
+        change = commands.retag(volume.group, volume.name, add=added, remove=removed)
+        return attempt(piece, piece.status, piece.light(change), now, still_usable=True)
+    ahead = _to_be_written_ahead(piece, former) if unused else None
+    return Decision(replace(status, grown_zero=bool(volume.pool) and status.grown_zero), backing_size_ahead=ahead)
+
+
+def _enough(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus, now: datetime) -> Decision:
+    """It is as large as it should be. What was needed to make it so goes."""
+    spare = piece.spare
+    served = (
+        *growing_tags(volume.tags),
+        *(end_tag(size) for size in former_ends(volume.tags) if _uses_more_than(piece, size)),
+    )
+    steps: tuple[Run, ...] = () if spare is None else (commands.discard_new(spare),)
+    steps += (commands.retag(volume.group, volume.name, remove=served),) if served else ()
+    return attempt(piece, status, piece.light(*steps), now, still_usable=True) if steps else Decision(status)
 
 
 def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus, now: datetime) -> Decision:
@@ -58,51 +105,89 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
         message = f"The node has no volume group {piece.group_name}, or two of that name."
         return _waiting(piece, now, status, Failure.VOLUME_GROUP_NOT_FOUND.code, message)
     size = rounded_up(int(piece.spec.size), group.extent_size)
-    if not volume.pool and size - volume.size > group.free:
+    if not volume.pool and piece.spare is None and size - volume.size > group.free:
         return _waiting(piece, now, status, Failure.NO_SPACE.code, no_space(group.name, size - volume.size, group.free))
+    if (why := _why_not_now(piece, volume)) != "":
+        return Decision(replace(status, message=why), retry_after=LOOK_AT_DRBD)
     step = commands.extend(volume, size)
-    work = Work(piece.light_work, (step,))
     if wait_before_retry(piece.outcomes.get(step.purpose), now, step.about) > 0:
-        return attempt(piece, status, work, now, still_usable=True)
-    if _waits_for_drbd(piece, volume):
-        message = "It grows once the replica has taken note that the last growth is in use."
-        return Decision(replace(status, message=message), retry_after=LOOK_FOR_SPACE)
-    ahead = _to_be_written_ahead(piece, volume)
+        return attempt(piece, status, piece.light(step), now, still_usable=True)
+    ahead = _to_be_written_ahead(piece, volume.size) if METADATA_TAG in volume.tags else None
     if ahead is not None or piece.status.phase is not LogicalVolumePhase.RESIZING:
-        growing = f"It grows from {volume.size} to {size} bytes."
-        status = replace(piece.status, phase=LogicalVolumePhase.RESIZING, reason="", message=growing)
-        return Decision(status, backing_size_ahead=ahead)
-    return Decision(piece.status, work)
+        return Decision(_resizing(piece, f"It grows from {volume.size} to {size} bytes."), backing_size_ahead=ahead)
+    if volume.pool:
+        # What is not written in a thin pool reads as zero.
+        work = piece.light(_announced(volume, size), step)
+        return attempt(piece, piece.status, work, now, still_usable=True)
+    return _with_zeroed_extents(piece, volume, size, now)
 
 
-def _to_be_written_ahead(piece: Piece, volume: SeenVolume) -> int | None:
-    """The old size, if DRBD's metadata is on the volume and it is not written yet.
+def _with_zeroed_extents(piece: Piece, volume: SeenVolume, size: int, now: datetime) -> Decision:
+    spare, uid, needed = piece.spare, piece.llv.metadata.uid, size - volume.size
+    if spare is None:
+        made = commands.create_thick(volume.group, spare_name(uid), needed, (NEW, spare_tag(uid)))
+        return attempt(piece, piece.status, piece.light(made), now, still_usable=True)
+    if spare.size != needed or spare.group != volume.group:
+        gone = piece.light(commands.discard_new(spare), group=spare.group)
+        return attempt(piece, piece.status, gone, now, still_usable=True)
+    if not spare.active:
+        return attempt(piece, piece.status, piece.light(commands.activate(spare)), now, still_usable=True)
+    if not is_zeroed(piece, spare):
+        status = _resizing(piece, f"The extents up to {size} bytes are being zeroed.")
+        work = piece.heavy(commands.zero_whole(spare, about=whole(spare)))
+        return attempt(piece, status, work, now, still_usable=True)
+    if not spare.extents or not all(each.startswith("/") for each in spare.extents):
+        # Somebody is moving it to another drive just now.
+        return Decision(_resizing(piece, f"The extents of {spare.path} are not known."), retry_after=LOOK_FOR_SPACE)
+    work = piece.light(
+        _announced(volume, size), commands.discard_new(spare), commands.extend(volume, size, spare.extents)
+    )
+    return attempt(piece, piece.status, work, now, still_usable=True)
 
-    A smaller size that is written stays: DRBD has not used the last growth, its metadata is still at the end of that.
+
+def _announced(volume: SeenVolume, size: int) -> Run:
+    """Say on the volume itself what is about to happen to it."""
+    ahead = (end_tag(volume.size),) if METADATA_TAG in volume.tags else ()
+    outdated = (tag for tag in growing_tags(volume.tags) if tag != growing_tag(size))
+    return commands.retag(volume.group, volume.name, add=(*ahead, growing_tag(size)), remove=outdated)
+
+
+def _why_not_now(piece: Piece, volume: SeenVolume) -> str:
+    """A disk with DRBD's metadata grows only while DRBD has it.
+
+    Otherwise nobody has found the metadata yet. If they cannot be found the disk stays as it is: growing it, cutting it
+    back and growing it again would never end.
     """
-    actual = None if piece.replica is None else piece.replica.status.drbd.actual
-    if actual is None or actual.metadata_created != piece.llv.name:
-        return None
-    return volume.size if actual.backing_size is None or int(actual.backing_size) > volume.size else None
-
-
-def _waits_for_drbd(piece: Piece, volume: SeenVolume) -> bool:
-    """Whether a smaller size is written although DRBD uses more already. The replica's part clears it in a moment."""
+    if METADATA_TAG not in volume.tags:
+        return ""
+    if not (piece.kernel_current and piece.attached and volume.open):
+        return "It grows once DRBD has it attached."
     former = None if piece.replica is None else piece.replica.status.drbd.actual.backing_size
-    if former is None or int(former) >= volume.size or piece.device_size is None:
+    if former is not None and int(former) < volume.size and _uses_more_than(piece, int(former)):
+        return "It grows once the replica has taken note that the last growth is in use."
+    return ""
+
+
+def _to_be_written_ahead(piece: Piece, size: int) -> int | None:
+    """The size, if it is not written yet.
+
+    A smaller one that is written stays: DRBD has not used the last growth, and its metadata may still be there.
+    """
+    if piece.replica is None:
+        return None
+    written = piece.replica.status.drbd.actual.backing_size
+    return size if written is None or int(written) > size else None
+
+
+def _uses_more_than(piece: Piece, size: int) -> bool:
+    """Whether DRBD has it and shows more than would fit on this size: its metadata is not at that end any more."""
+    if not (piece.kernel_current and piece.attached) or piece.device_size is None:
         return False
-    return piece.device_size > usable_size(Bytes(int(former)), piece.max_peers)
+    return piece.device_size > usable_size(Bytes(size), piece.max_peers)
 
 
-def _grown(piece: Piece, volume: SeenVolume, old_size: int, now: datetime) -> Decision:
-    """It has its new extents. Those of a thin pool need nothing: what is not written reads as zero."""
-    purpose, about = piece.heavy_purpose(commands.ZERO_WHOLE), f"{volume.uuid} {old_size} to {volume.size}"
-    zeroed = piece.outcomes.get(purpose)
-    if volume.pool or (zeroed is not None and zeroed.succeeded and zeroed.about == about):
-        return Decision(reported(piece, volume))
-    step = commands.zero_range(volume, old_size, volume.size, purpose=purpose, about=about)
-    status = replace(piece.status, reason="", message=f"The new extents, up to {volume.size} bytes, are being zeroed.")
-    return attempt(piece, status, Work(piece.heavy_work, (step,)), now, still_usable=True)
+def _resizing(piece: Piece, message: str) -> LVMLogicalVolumeStatus:
+    return replace(piece.status, phase=LogicalVolumePhase.RESIZING, reason="", message=message)
 
 
 def _waiting(piece: Piece, now: datetime, status: LVMLogicalVolumeStatus, reason: str, message: str) -> Decision:

@@ -18,13 +18,14 @@ from random import Random
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
 from quorate.agent.lvm.creating import LOOK_FOR_SPACE, not_there, unfinished
+from quorate.agent.lvm.failures import shortened
 from quorate.agent.lvm.growing import kept
+from quorate.agent.lvm.heavy import HeavyWork
 from quorate.agent.lvm.looker import Done, Looker
-from quorate.agent.lvm.piece import HEAVY_PURPOSES, Decision, Piece, Work, failed, heavy_purpose, heavy_work
+from quorate.agent.lvm.piece import Decision, Piece, Work, failed, heavy_work, until_volumes_change
 from quorate.agent.lvm.removing import removed
-from quorate.agent.lvm.seen import NEW
-from quorate.agent.memory import Memory, Outcome
-from quorate.agent.node import Node
+from quorate.agent.lvm.seen import NEW, spare_name
+from quorate.agent.node import Node, volume_work
 from quorate.api import finalizers, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, DrbdSettings
@@ -32,6 +33,7 @@ from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import Device, DiskState
+from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import (
     Controller,
@@ -61,6 +63,8 @@ def judge(piece: Piece, now: datetime) -> Decision:
     if piece.volumes is None:
         return Decision(piece.status, look_at_volumes=True)
     volume = piece.volume
+    if volume is None and piece.volumes.incomplete:
+        return until_volumes_change(piece, _unseen(piece.status, piece.volumes.incomplete), now, LOOK_FOR_SPACE)
     if volume is None:
         return not_there(piece, now)
     if NEW in volume.tags and not piece.was_created:
@@ -71,10 +75,15 @@ def judge(piece: Piece, now: datetime) -> Decision:
     if NEW in volume.tags:
         # It was Created: the tag came back by somebody's mistake, and must not let anybody wipe it.
         untrue = commands.retag(volume.group, volume.name, remove=(NEW,))
-        return attempt(piece, piece.status, Work(piece.light_work, (untrue,)), now, still_usable=True)
+        return attempt(piece, piece.status, piece.light(untrue), now, still_usable=True)
     if not volume.active:
-        return attempt(piece, piece.status, Work(piece.light_work, (commands.activate(volume),)), now)
+        return attempt(piece, piece.status, piece.light(commands.activate(volume)), now)
     return kept(piece, volume, now)
+
+
+def _unseen(status: LVMLogicalVolumeStatus, why: str) -> LVMLogicalVolumeStatus:
+    """What is known of it stays; that nobody can see it now is said."""
+    return replace(status, reason=Failure.COMMAND_FAILED.code, message=shortened(f"LVM could not be looked at: {why}"))
 
 
 class LogicalVolumes:
@@ -84,6 +93,7 @@ class LogicalVolumes:
         self._node = node
         self._looker = looker
         self._groups_key = groups_key
+        self._heavy = HeavyWork(node.hands)
 
     def controller(self) -> Controller[Piece]:
         """What the manager runs."""
@@ -109,12 +119,13 @@ class LogicalVolumes:
             return None
         lvg = reader.get(LVMVolumeGroup, llv.spec.lvm_volume_group_name)
         replica, config = _replica(reader, llv), reader.get(ClusterConfig, names.CLUSTER)
-        device = None if replica is None else self._device(replica)
+        device, current = (None, False) if replica is None else self._device(replica)
         piece = Piece(
             llv=llv,
             lvg=lvg,
             replica=replica,
             attached=device is not None and device.disk_state not in ("", DiskState.DISKLESS),
+            kernel_current=current,
             device_size=None if device is None else device.size * 1024,
             max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
             drives=reader.list(Drive),
@@ -123,10 +134,15 @@ class LogicalVolumes:
             volumes_at=self._looker.volumes_at,
             groups_at=self._looker.groups_at,
             pauses=self._looker.pauses(),
-            outcomes=_outcomes(self._node.memory, llv, lvg),
+            troubles=self._looker.troubles(),
+            outcomes={
+                **self._node.memory.outcomes(volume_work(llv.name)),
+                **self._node.memory.outcomes(heavy_work(llv.name)),
+            },
         )
         if lvg is not None:
-            self._looker.followers[piece.group_name, llv.spec.actual_lv_name_on_the_node] = key
+            for name in (llv.spec.actual_lv_name_on_the_node, spare_name(llv.metadata.uid)):
+                self._looker.followers[piece.group_name, name] = key
         return piece
 
     def decide(self, piece: Piece, now: datetime, _: Random) -> Plan:
@@ -140,7 +156,7 @@ class LogicalVolumes:
             return Plan(writes=tuple(writes))
         return Plan(
             writes=tuple(writes),
-            status=PatchStatus(llv, replace(llv, status=decision.status)),
+            status=PatchStatus(llv, replace(llv, status=_with_troubles(piece, decision))),
             requeue_after=_sooner(decision, piece.pauses),
             effects=tuple(self._effects(piece, decision)),
         )
@@ -156,24 +172,27 @@ class LogicalVolumes:
             yield partial(self._start, decision.work, done)
 
     def _start(self, work: Work, done: Done) -> None:
-        self._node.hands.start(work.name, work.steps, done)
+        if work.heavy:
+            self._heavy.start(work, done)
+        else:
+            self._node.hands.start(work.name, work.steps, done, beside=work.beside)
 
-    def _device(self, replica: ReplicatedVolumeReplica) -> Device | None:
-        """The replica's device, as the kernel last showed it."""
+    def _device(self, replica: ReplicatedVolumeReplica) -> tuple[Device | None, bool]:
+        """The replica's device, as the kernel last showed it, and whether that still holds."""
         sighting = self._node.memory.kernel.get(replica.spec.replicated_volume_name)
-        status = sighting.value if sighting is not None else None
-        return status.devices[0] if status is not None and status.devices else None
+        if sighting is None or sighting.value is None or not sighting.value.devices:
+            return None, sighting is not None and sighting.current
+        return sighting.value.devices[0], sighting.current
 
     def _every_volume(self, _: Drive) -> Iterable[Key]:
         return tuple(self._looker.followers.values())
 
     def _forget(self, key: Key) -> None:
         """An object that is gone leaves nothing behind in memory."""
-        self._node.memory.forget(f"lvm/{key.name}")
+        for work in (volume_work(key.name), heavy_work(key.name)):
+            self._node.memory.forget(work)
         for place in [place for place, follower in self._looker.followers.items() if follower == key]:
             del self._looker.followers[place]
-            purposes = (heavy_purpose(purpose, key.name) for purpose in HEAVY_PURPOSES)
-            self._node.memory.forget(heavy_work(place[0]), *purposes)
 
 
 def _sooner(decision: Decision, pauses: tuple[float, float]) -> float | None:
@@ -204,15 +223,11 @@ def _moved(before: Drive | None, after: Drive | None) -> bool:
     return (before.spec.path, before.status.presence) != (after.spec.path, after.status.presence)
 
 
-def _outcomes(memory: Memory, llv: LVMLogicalVolume, lvg: LVMVolumeGroup | None) -> dict[str, Outcome]:
-    found = dict(memory.outcomes(f"lvm/{llv.name}"))
-    if lvg is not None:
-        work = heavy_work(lvg.spec.actual_vg_name_on_the_node)
-        for purpose in HEAVY_PURPOSES:
-            outcome = memory.last(work, heavy_purpose(purpose, llv.name))
-            if outcome is not None:
-                found[outcome.purpose] = outcome
-    return found
+def _with_troubles(piece: Piece, decision: Decision) -> LVMLogicalVolumeStatus:
+    """The status, with why nobody can see what it depends on."""
+    asked = (decision.look_at_volumes and piece.volumes is None, decision.look_at_groups and piece.groups is None)
+    why = next((why for why, needed in zip(piece.troubles, asked, strict=True) if needed and why), "")
+    return _unseen(decision.status, why) if why else decision.status
 
 
 def _written_ahead(replica: ReplicatedVolumeReplica, size: int) -> PatchStatus:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.agent.lvm.failures import wait_before_retry
+from quorate.agent.backoff import wait_before_retry
+from quorate.agent.hands import LookFailed
 from quorate.agent.lvm.piece import NEVER
 from quorate.agent.lvm.report import LVS, PVS, VGS, read_devices, read_groups, read_volumes
 from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
-from quorate.agent.memory import LogicalVolumeSeen, Sighting
+from quorate.agent.memory import LogicalVolumeSeen, Outcome, Sighting
 from quorate.agent.node import LVM_LOOK, Node, Wake
 from quorate.agent.steps import LVM, Look
 from quorate.engine import Key, Signal
@@ -27,8 +28,10 @@ GROUPS: Final = "groups"
 GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
 
 
-class LookFailed(QuorateError):
-    """LVM could not be asked."""
+#: A look changes nothing, so it may be killed; but drives may be slow.
+SILENCE: Final = 60.0
+#: LVM's exit code when it could not read everything; what it could is in its report.
+_IN_PART: Final = 5
 
 
 class Looker:
@@ -57,8 +60,16 @@ class Looker:
 
     def pauses(self) -> tuple[float, float]:
         """Seconds before volumes, and groups, may be looked at again: above zero after looks that failed."""
-        last, now = self._node.memory.last, self._node.clock.now()
-        volumes, groups = (wait_before_retry(last(work, Look(LVM).purpose), now) for work in (LVM_LOOK, GROUPS_LOOK))
+        volumes, groups = (wait_before_retry(last, self._node.clock.now()) for last in self._looks())
+        return volumes, groups
+
+    def troubles(self) -> tuple[str, str]:
+        """Why volumes, and groups, cannot be looked at: once that has failed more than once in a row, or hangs."""
+        errors = (self._node.memory.logical_volumes.error, self.groups.error)
+        volumes, groups = (
+            error if last is not None and (last.failures > 1 or last.hung) else ""
+            for error, last in zip(errors, self._looks(), strict=True)
+        )
         return volumes, groups
 
     def mark(self) -> None:
@@ -82,10 +93,13 @@ class Looker:
         shared = self._node.memory.logical_volumes
         marks = shared.marks
         try:
-            seen = SeenVolumes(read_volumes(await self._told(LVS)))
+            report, incomplete = await self._told(LVS)
+            seen = SeenVolumes(read_volumes(report), incomplete)
         except (QuorateError, OSError) as error:
             shared.failed(str(error), marks=marks)
             log.warning("could not look at logical volumes", error=str(error))
+            for key in {*self.followers.values(), self._groups_key}:
+                self._node.disks.wake(key)
             raise
         before, self.volumes_at = self.volumes.value, self._node.clock.now()
         self.volumes.saw(seen, marks=marks)
@@ -102,8 +116,8 @@ class Looker:
     async def _look_at_groups(self) -> None:
         marks = self.groups.marks
         try:
-            groups = read_groups(await self._told(VGS))
-            seen = SeenGroups(groups, read_devices(await self._told(PVS)))
+            (groups, without), (devices, lacking) = await self._told(VGS), await self._told(PVS)
+            seen = SeenGroups(read_groups(groups), read_devices(devices), without or lacking)
         except (QuorateError, OSError) as error:
             self.groups.failed(str(error), marks=marks)
             log.warning("could not look at volume groups", error=str(error))
@@ -114,11 +128,20 @@ class Looker:
         if changed:
             self._node.disks.wake(self._groups_key)
 
-    async def _told(self, argv: tuple[str, ...]) -> str:
-        completed = await self._node.hands.run(*argv)
-        if completed.exit_code != 0:
-            raise LookFailed(f"{argv[0]} ended with {completed.exit_code}: {completed.output[:400]}")
-        return completed.stdout
+    async def _told(self, argv: tuple[str, ...]) -> tuple[str, str]:
+        """The report, and why there may be more than is in it."""
+        completed = await self._node.hands.run(*argv, silence=SILENCE)
+        if completed.exit_code == 0:
+            return completed.stdout, ""
+        why = f"{argv[0]} ended with {completed.exit_code}: {' '.join(completed.stderr.split())[:400]}"
+        if completed.exit_code != _IN_PART or not completed.stdout.strip():
+            raise LookFailed(why)
+        return completed.stdout, why
+
+    def _looks(self) -> tuple[Outcome | None, Outcome | None]:
+        """How the last looks at volumes, and at groups, ended."""
+        last = self._node.memory.last
+        return last(LVM_LOOK, Look(LVM).purpose), last(GROUPS_LOOK, Look(LVM).purpose)
 
     def _tell(self, before: SeenVolumes, now: SeenVolumes) -> None:
         """Wake the keys of volumes that changed. Sizes, pools and free space may have changed with them."""

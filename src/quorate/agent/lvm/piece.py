@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from zlib import crc32
+from typing import Final
 
-from quorate.agent.lvm import commands
-from quorate.agent.lvm.drives import drive_behind
+from quorate.agent.lvm.drives import drive_behind, still_listed
 from quorate.agent.lvm.seen import NEW, ZERO, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, is_owner_tag, owner_tag
 from quorate.agent.memory import Outcome
+from quorate.agent.node import volume_work
 from quorate.agent.steps import Step
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import DrbdSettings
@@ -19,9 +19,7 @@ from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolu
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeSpec, LVMLogicalVolumeStatus, UsedDevice
 from quorate.api.struct import replace
 
-#: How many commands that move gigabytes run at once on a node.
-HEAVY_AT_ONCE = 4
-NEVER = datetime.min.replace(tzinfo=UTC)
+NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,9 @@ class Piece:
     lvg: LVMVolumeGroup | None
     #: The replica that it is for; an image's copy has none.
     replica: ReplicatedVolumeReplica | None = None
-    #: Whether the kernel shows the replica's disk as attached.
+    #: Whether the kernel last showed the replica's disk as attached, and whether that still holds.
     attached: bool = False
+    kernel_current: bool = False
     #: What DRBD makes usable of it, in bytes; None: it is not up.
     device_size: int | None = None
     max_peers: int = DrbdSettings().max_peers
@@ -44,8 +43,9 @@ class Piece:
     #: When those looks were.
     volumes_at: datetime = NEVER
     groups_at: datetime = NEVER
-    #: Seconds before either may be looked at again: above zero after looks that failed.
+    #: Seconds before either may be looked at again: above zero after looks that failed, and why they did.
     pauses: tuple[float, float] = (0.0, 0.0)
+    troubles: tuple[str, str] = ("", "")
     #: What became of the last commands, by purpose.
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 
@@ -90,14 +90,9 @@ class Piece:
         return found if found is not None and found.is_pool else None
 
     @property
-    def light_work(self) -> str:
-        """The name of what is quickly done to this volume."""
-        return f"lvm/{self.llv.name}"
-
-    @property
-    def heavy_work(self) -> str:
-        """The name of what moves gigabytes."""
-        return heavy_work(self.group_name)
+    def spare(self) -> SeenVolume | None:
+        """Extents that are being zeroed for this volume to grow by."""
+        return None if self.volumes is None else self.volumes.spare_of(self.llv.metadata.uid)
 
     @property
     def was_created(self) -> bool:
@@ -110,35 +105,38 @@ class Piece:
             return True
         return self.was_created and not any(is_owner_tag(tag) for tag in volume.tags)
 
-    def heavy_purpose(self, purpose: str) -> str:
-        """A purpose of heavy work, whose name many volumes share."""
-        return heavy_purpose(purpose, self.llv.name)
+    def light(self, *steps: Step, group: str = "") -> Work:
+        """What is quickly done to this volume; nothing else is done to its group meanwhile."""
+        return Work(volume_work(self.llv.name), steps, beside=(group_work(group or self.group_name),))
+
+    def heavy(self, *steps: Step) -> Work:
+        """What moves gigabytes."""
+        return Work(heavy_work(self.llv.name), steps, heavy=True)
 
 
-def heavy_work(group_name: str) -> str:
-    """The name of what moves gigabytes in a group.
+def group_work(group: str) -> str:
+    """The name under which a volume group is changed, by one command at a time.
 
-    There are few such names, and under each goes one thing at a time: such commands run for hours, and must not take
-    every slot that the node has for commands.
+    LVM itself has a lock per group. But who waits for it takes one of the few slots that a node has for commands; and
+    between giving extents back and taking them again nobody else of us may come.
     """
-    return f"lvm-heavy/{crc32(group_name.encode()) % HEAVY_AT_ONCE}"
+    return f"lvm-group/{group}"
 
 
-def heavy_purpose(purpose: str, llv: str) -> str:
-    """See ``Piece.heavy_purpose``."""
-    return f"{purpose} {llv}"
-
-
-#: The purposes of heavy work.
-HEAVY_PURPOSES = (commands.ZERO_WHOLE, commands.WIPE, commands.FILL, commands.CHECKSUM, commands.COMPARE)
+def heavy_work(llv: str) -> str:
+    """The name under which gigabytes are moved for one volume."""
+    return f"lvm-heavy/{llv}"
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Steps to be carried out under a name."""
+    """Steps to be carried out under a name, with other names held beside it."""
 
     name: str
     steps: tuple[Step, ...]
+    beside: tuple[str, ...] = ()
+    #: It takes hours: see ``heavy``.
+    heavy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,25 +180,25 @@ def _devices(piece: Piece, volume: SeenVolume) -> tuple[UsedDevice, ...]:
     if not volume.trouble:
         return found
     # A device that is gone is in no report any more. What lay on it is then what people most want to know.
-    return _united(found, piece.status.devices)
-
-
-def _united(found: tuple[UsedDevice, ...], known: Iterable[UsedDevice]) -> tuple[UsedDevice, ...]:
-    there = {device.path for device in found} | {device.drive_uuid for device in found if device.drive_uuid}
-    kept = [device for device in known if device.path not in there and device.drive_uuid not in there]
-    return tuple(sorted((*found, *kept), key=lambda device: device.path))
+    return still_listed(found, piece.status.devices)
 
 
 def until_volumes_change(piece: Piece, status: LVMLogicalVolumeStatus, now: datetime, age: float) -> Decision:
     """Report, and wait for something to change on the node: look at the volumes again once the last look is so old."""
-    left = age - (now - piece.volumes_at).total_seconds()
-    return Decision(status, look_at_volumes=left <= 0, retry_after=max(left, age if left <= 0 else 0.1))
+    due, again = _due(piece.volumes_at, now, age)
+    return Decision(status, look_at_volumes=due, retry_after=again)
 
 
 def until_groups_change(piece: Piece, status: LVMLogicalVolumeStatus, now: datetime, age: float) -> Decision:
     """The same with groups."""
-    left = age - (now - piece.groups_at).total_seconds()
-    return Decision(status, look_at_groups=left <= 0, retry_after=max(left, age if left <= 0 else 0.1))
+    due, again = _due(piece.groups_at, now, age)
+    return Decision(status, look_at_groups=due, retry_after=again)
+
+
+def _due(looked: datetime, now: datetime, age: float) -> tuple[bool, float]:
+    """Whether a look is that old, and in how many seconds to come back."""
+    left = age - (now - looked).total_seconds()
+    return (True, age) if left <= 0 else (False, max(left, 0.1))
 
 
 def failed(status: LVMLogicalVolumeStatus, reason: str, message: str) -> LVMLogicalVolumeStatus:

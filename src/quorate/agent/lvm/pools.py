@@ -34,7 +34,7 @@ def report(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> ThinPoolSt
 
 def missing(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> Run | None:
     """The command that makes a pool which is not there."""
-    if volumes.get(group.name, pool.name) is not None:
+    if volumes.get(group.name, pool.name) is not None or volumes.incomplete:
         return None
     size = pool.size if pool.size.endswith("%") else str(int(Quantity(pool.size)))
     return commands.create_pool(group.name, pool.name, size)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
-from quorate.agent.lvm.piece import Decision, Piece, Work, until_groups_change, until_volumes_change
+from quorate.agent.lvm.piece import Decision, Piece, until_groups_change, until_volumes_change
 from quorate.api import finalizers
 from quorate.api.baremetal.drive import Presence
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
@@ -30,6 +30,9 @@ def removed(piece: Piece, now: datetime) -> Decision:
         return Decision(_terminating(piece, f"It is kept by {', '.join(others)}."))
     if piece.volumes is None:
         return Decision(piece.status, look_at_volumes=True)
+    if (spare := piece.spare) is not None:
+        work = piece.light(commands.discard_new(spare), group=spare.group)
+        return attempt(piece, _terminating(piece, "It is being removed."), work, now, still_usable=True)
     # Without its LVMVolumeGroup nothing but the tag says where it is.
     volume = piece.volume if piece.lvg is not None else piece.volumes.owned_by(piece.llv.metadata.uid)
     if volume is None:
@@ -40,12 +43,19 @@ def removed(piece: Piece, now: datetime) -> Decision:
         why = "DRBD has it attached" if piece.attached else "it is open"
         status = _terminating(piece, f"{volume.path} is not removed: {why}.", Failure.DEVICE_IN_USE.code)
         return until_volumes_change(piece, status, now, LOOK_WHETHER_OPEN)
-    work = Work(piece.light_work, (commands.remove(volume),))
+    work = piece.light(commands.remove(volume), group=volume.group)
     return attempt(piece, _terminating(piece, "It is being removed."), work, now, still_usable=True)
 
 
 def _gone(piece: Piece, now: datetime) -> Decision:
-    """It was not seen. If its whole group was not, that is only an answer when its drives are not there either."""
+    """It was not seen.
+
+    If LVM did not tell everything, that is no answer. If its whole group was not seen, it is one only when its drives
+    are not there either.
+    """
+    if piece.volumes is not None and piece.volumes.incomplete:
+        status = _terminating(piece, piece.volumes.incomplete, Failure.COMMAND_FAILED.code)
+        return until_volumes_change(piece, status, now, LOOK_WHETHER_OPEN)
     if piece.lvg is None or piece.status.actual_size is None:
         return Decision(piece.status, release=True)
     if piece.groups is None:

@@ -10,18 +10,19 @@ from typing import Any, Final
 
 import msgspec
 
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenVolume
 from quorate.errors import QuorateError
 
 _COMMON: Final = ("--reportformat", "json", "--units", "b", "--nosuffix")
-_VOLUME_FIELDS: Final = "vg_name,lv_name,lv_uuid,lv_size,lv_attr,lv_tags,pool_lv,data_percent,devices"
+_VOLUME_FIELDS: Final = "vg_name,lv_name,lv_uuid,lv_size,lv_attr,lv_tags,pool_lv,data_percent,devices,seg_pe_ranges"
 _GROUP_FIELDS: Final = "vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,vg_missing_pv_count"
 _DEVICE_FIELDS: Final = "pv_name,vg_name,vg_uuid,pv_size,pv_missing"
 
 #: Hidden volumes too (``-a``): a thin pool's devices are those of its hidden data volume.
-LVS: Final = ("lvs", "-a", *_COMMON, "-o", _VOLUME_FIELDS)
-VGS: Final = ("vgs", *_COMMON, "-o", _GROUP_FIELDS)
-PVS: Final = ("pvs", *_COMMON, "-o", _DEVICE_FIELDS)
+LVS: Final = lvm("lvs", "-a", *_COMMON, "-o", _VOLUME_FIELDS)
+VGS: Final = lvm("vgs", *_COMMON, "-o", _GROUP_FIELDS)
+PVS: Final = lvm("pvs", *_COMMON, "-o", _DEVICE_FIELDS)
 
 Row = dict[str, Any]
 
@@ -53,10 +54,11 @@ def read_volumes(text: str) -> tuple[SeenVolume, ...]:
             used_percent=_percent(row, "data_percent"),
             # Each is ``/dev/sdb(0)``, or ``pool_tdata(0)`` for a part that is itself a volume.
             parts=tuple(part.rpartition("(")[0].strip("[]") for part in _list(row, "devices")),
+            extents=tuple(_text(row, "seg_pe_ranges").split()),
         )
         key = (volume.group, volume.name, volume.uuid)
         before = found.get(key)
-        found[key] = volume if before is None else before.with_parts(volume.parts)
+        found[key] = volume if before is None else before.with_segment(volume)
     return tuple(found.values())
 
 

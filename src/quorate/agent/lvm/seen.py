@@ -7,7 +7,7 @@ active, 5 ``o`` open, 7 ``z`` new blocks are zeroed, 8 health (``p`` partial, ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,6 +19,14 @@ ZERO: Final = "quorate.zero"
 _OWNER: Final = "quorate.llv="
 #: SHA-512 of what it was filled with.
 _CHECKSUM: Final = "quorate.sha512="
+#: DRBD's metadata is on it; set and read by the replica's part.
+METADATA_TAG: Final = "quorate.md"
+#: A size that it had before it grew. DRBD's metadata may still be at that end.
+_END: Final = "quorate.end="
+#: The size to which it grows by extents that were zeroed before: at that size what it grew by is zero.
+_GROWING: Final = "quorate.growing="
+#: On extents that are being zeroed: for whose volume.
+_SPARE: Final = "quorate.spare="
 
 _HEALTH: Final = {
     "p": "devices of it are missing",
@@ -44,6 +52,41 @@ def checksum_tag(checksum: str) -> str:
     return _CHECKSUM + checksum
 
 
+def end_tag(size: int) -> str:
+    """The tag that says where DRBD's metadata may still be."""
+    return f"{_END}{size}"
+
+
+def former_ends(tags: Iterable[str]) -> tuple[int, ...]:
+    """The sizes at whose ends DRBD's metadata may still be, the largest first."""
+    return tuple(sorted(_numbers(tags, _END), reverse=True))
+
+
+def growing_tag(size: int) -> str:
+    """The tag that says to which size a volume grows."""
+    return f"{_GROWING}{size}"
+
+
+def growing_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Every such tag."""
+    return tuple(sorted(tag for tag in tags if tag.startswith(_GROWING)))
+
+
+def spare_tag(uid: str) -> str:
+    """The tag of extents that are being zeroed for an object's volume."""
+    return _SPARE + uid
+
+
+def spare_name(uid: str) -> str:
+    """Their name."""
+    return f"quorate-spare-{uid}"
+
+
+def _numbers(tags: Iterable[str], prefix: str) -> Iterator[int]:
+    found = (tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix))
+    return (int(text) for text in found if text.isascii() and text.isdigit() and len(text) <= 20)
+
+
 @dataclass(frozen=True, slots=True)
 class SeenVolume:
     """A logical volume."""
@@ -60,6 +103,8 @@ class SeenVolume:
     used_percent: int | None = None
     #: What it lies on: paths of devices, or names of hidden volumes.
     parts: tuple[str, ...] = ()
+    #: Its extents, as ``lvextend`` takes them: ``/dev/sdb:0-15``.
+    extents: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -96,9 +141,10 @@ class SeenVolume:
         """Of what it was filled with."""
         return next((tag.removeprefix(_CHECKSUM) for tag in sorted(self.tags) if tag.startswith(_CHECKSUM)), "")
 
-    def with_parts(self, parts: Iterable[str]) -> SeenVolume:
+    def with_segment(self, other: SeenVolume) -> SeenVolume:
         """The same volume with another segment."""
-        return replace(self, parts=tuple(dict.fromkeys((*self.parts, *parts))))
+        parts = tuple(dict.fromkeys((*self.parts, *other.parts)))
+        return replace(self, parts=parts, extents=(*self.extents, *other.extents))
 
     def _flag(self, position: int) -> str:
         return self.attributes[position : position + 1]
@@ -133,6 +179,8 @@ class SeenVolumes:
     """Every logical volume of the node, as one ``lvs`` told."""
 
     volumes: tuple[SeenVolume, ...] = ()
+    #: Why there may be more than these; "" if these are all.
+    incomplete: str = ""
     _by_name: Mapping[tuple[str, str], SeenVolume] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -144,8 +192,14 @@ class SeenVolumes:
 
     def owned_by(self, uid: str) -> SeenVolume | None:
         """The volume made for the object with this UID, whatever group it is in."""
-        tag = owner_tag(uid)
-        return next((volume for volume in self.volumes if tag in volume.tags), None)
+        return self._tagged(owner_tag(uid))
+
+    def spare_of(self, uid: str) -> SeenVolume | None:
+        """The extents that are being zeroed for the volume of this object."""
+        return self._tagged(spare_tag(uid), NEW)
+
+    def _tagged(self, *tags: str) -> SeenVolume | None:
+        return next((volume for volume in self.volumes if volume.tags.issuperset(tags)), None)
 
     def in_pool(self, group: str, pool: str) -> tuple[SeenVolume, ...]:
         """The thin volumes of a pool."""
@@ -175,6 +229,8 @@ class SeenGroups:
 
     groups: tuple[SeenGroup, ...] = ()
     devices: tuple[SeenDevice, ...] = ()
+    #: Why there may be more than these; "" if these are all.
+    incomplete: str = ""
 
     def named(self, name: str) -> tuple[SeenGroup, ...]:
         """Usually one. LVM allows two of one name, from a disk of another machine say, and then touches neither."""

@@ -14,7 +14,7 @@ from functools import partial
 from random import Random
 
 from quorate.agent.lvm.looker import Looker
-from quorate.agent.lvm.seen import NEW, is_owner_tag, owner_tag
+from quorate.agent.lvm.seen import NEW, is_owner_tag, owner_tag, spare_tag
 from quorate.agent.node import Node
 from quorate.api.meta import Resource
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
@@ -62,7 +62,7 @@ class Strays:
             return StrayView(self._told, self._told)
         groups = {lvg.name: lvg.spec.actual_vg_name_on_the_node for lvg in reader.list(LVMVolumeGroup)}
         llvs = reader.list(LVMLogicalVolume)
-        owners = {owner_tag(llv.metadata.uid) for llv in llvs}
+        owners = {tag(llv.metadata.uid) for llv in llvs for tag in (owner_tag, spare_tag)}
         places = {(groups.get(llv.spec.lvm_volume_group_name, ""), llv.spec.actual_lv_name_on_the_node) for llv in llvs}
         strays = (
             volume.path

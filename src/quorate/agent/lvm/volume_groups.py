@@ -8,8 +8,9 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-from quorate.agent.lvm.groups import GroupView, judge
+from quorate.agent.lvm.groups import GroupView, judge, not_seen
 from quorate.agent.lvm.looker import Done, Looker
+from quorate.agent.lvm.piece import group_work
 from quorate.agent.node import Node
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
@@ -28,6 +29,9 @@ class GroupsView:
     look_at_groups: bool = False
     #: Seconds before either may be looked at again: above zero after looks that failed.
     pauses: tuple[float, float] = (0.0, 0.0)
+    #: Groups about which nothing can be said, and why.
+    unseen: tuple[LVMVolumeGroup, ...] = ()
+    why: str = ""
 
 
 class VolumeGroups:
@@ -56,7 +60,8 @@ class VolumeGroups:
             return None
         volumes, seen = self._looker.current_volumes, self._looker.current_groups
         if volumes is None or seen is None:
-            return GroupsView((), volumes is None, seen is None, self._looker.pauses())
+            why = " ".join(filter(None, self._looker.troubles()))
+            return GroupsView((), volumes is None, seen is None, self._looker.pauses(), groups, why)
         drives, memory = reader.list(Drive), self._node.memory
         return GroupsView(
             tuple(
@@ -85,7 +90,9 @@ class VolumeGroups:
             (view.look_at_volumes, view.pauses[0], self._looker.ask_for_volumes),
             (view.look_at_groups, view.pauses[1], self._looker.ask_for_groups),
         )
+        unseen = view.unseen if view.why else ()
         return Plan(
+            writes=tuple(PatchStatus(lvg, replace(lvg, status=not_seen(lvg, view.why))) for lvg in unseen),
             effects=tuple(
                 partial(ask, self._node.disks, self._key) for wanted, pause, ask in asked if wanted and not pause
             ),
@@ -100,7 +107,7 @@ class VolumeGroups:
 
 
 def _work(lvg: LVMVolumeGroup) -> str:
-    return f"lvm-group/{lvg.spec.actual_vg_name_on_the_node}"
+    return group_work(lvg.spec.actual_vg_name_on_the_node)
 
 
 def _is_other_drive(before: Drive | None, after: Drive | None) -> bool:

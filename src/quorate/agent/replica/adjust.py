@@ -9,8 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.agent.replica import commands
+from quorate.agent.replica.former_end import on_disk, size_mark
 from quorate.agent.replica.kernel import difference, has_disk, is_diskful, stand_alone
-from quorate.agent.replica.metadata import is_attached, on_disk, size_mark
+from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
 

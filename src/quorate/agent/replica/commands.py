@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from quorate.agent.lvm.commands import CHANGING_SILENCE
+from quorate.agent.lvm.filtering import lvm
+from quorate.agent.lvm.seen import METADATA_TAG
 from quorate.agent.replica.view import View
 from quorate.agent.steps import LVM, MoveFile, RemoveFile, Run, WriteFile, kernel_of
-
-#: Set on a logical volume that has DRBD's metadata on it: they are never made again.
-METADATA_TAG = "quorate.md"
 
 # Purposes.
 CONFIG = "config"
@@ -67,17 +67,13 @@ def create_metadata(view: View, about: str) -> Run:
 
 def tag(view: View, device: str, about: str) -> Run:
     """Say on the disk itself that it has metadata."""
-    return Run(("lvchange", "--addtag", METADATA_TAG, device), METADATA, about, changes=(LVM,))
+    argv = lvm("lvchange", "--addtag", METADATA_TAG, device)
+    return Run(argv, METADATA, about, silence=CHANGING_SILENCE, changes=(LVM,))
 
 
 def probe(view: View, about: str) -> Run:
     """Look for metadata at the end of the disk. Only the text tells what was found."""
     return Run((*_own_file(view), "dump-md", view.resource), PROBE, about, accept=tuple(range(256)))
-
-
-def shrink(device: str, size: int, about: str) -> Run:
-    """Cut off what a disk has grown by."""
-    return Run(("lvreduce", "-f", "-L", f"{size}b", device), SHRINK, about, changes=(LVM,))
 
 
 def promote(view: View, about: str) -> Run:

@@ -1,7 +1,8 @@
 """Growing: the disk is grown by LVM's part, and then DRBD takes it into use.
 
-LVM's part writes the disk's size ahead (``actual.backingSize``) before it grows: until DRBD has used the new space its
-metadata are still at the end of the former size. Here it is cleared, once DRBD shows more than would fit on that size.
+LVM's part zeroes the new extents before they are the disk's, so DRBD may take them into use at any moment, as it does
+by itself when a link comes back. And it writes the disk's size ahead (``actual.backingSize``): until DRBD has used the
+new space its metadata are still at the end of that size. Here it is cleared, once DRBD shows more than would fit on it.
 
 ``resize`` runs on one member, with all connected and nothing being synchronised. Without ``--assume-clean`` the peers
 become Inconsistent for the new area and a volume that needs two copies stops meanwhile (M20, recording resize), so it
@@ -17,7 +18,6 @@ from datetime import datetime
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import all_established, anyone_primary, device, has_disk
 from quorate.agent.replica.looking import look_at_volumes
-from quorate.agent.replica.metadata import may_be_overwritten
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, own_error
 from quorate.agent.replica.view import View
 from quorate.api.meta import Bytes
@@ -54,7 +54,7 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
     if not view.volumes_current:
         return look_at_volumes(view, now)
     needed = lower_size(Bytes(int(config.size)), view.max_peers)
-    if view.volume is None or view.volume.size < needed or may_be_overwritten(view):
+    if view.volume is None or view.volume.size < needed or not _is_judged(view, view.volume.size):
         return FINE  # the disk has not grown yet
     known_zero = _is_new_space_zero(view) and not config.copy_growth
     if not known_zero and config.peers and anyone_primary(status):
@@ -63,6 +63,12 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
     step = commands.resize(view, about, assume_clean=known_zero)
     verdict = attempt(view, now, commands.RESIZE, about, (step,))
     return Verdict(steps=verdict.steps, again=verdict.again, errors=_result(view, about, shown.size), disk=True)
+
+
+def _is_judged(view: View, size: int) -> bool:
+    """Whether LVM's part has reported this size: only then its word on what the disk grew by is about all of it."""
+    known = None if view.logical_volume is None else view.logical_volume.status.actual_size
+    return known is not None and int(known) >= size
 
 
 def _is_new_space_zero(view: View) -> bool:
