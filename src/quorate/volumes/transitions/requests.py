@@ -75,11 +75,13 @@ def requested(view: VolumeView, now: datetime) -> tuple[Request, ...]:
     if view.rv is None or promise is None or view.forming or view.rv.deleting:
         return ()
     fates = {replica.name: fate for replica in view.replicas if (fate := fate_of(view, replica, now)) is not None}
+    diskful = tuple(_diskful(view, promise, fates))
+    coming = sum(each.deed is Deed.CREATE for each in diskful)
     return (
         *_by_force(view),
         *_missing_nodes(view, fates),
-        *_diskful(view, promise, fates),
-        *_diskless(view, promise, fates),
+        *diskful,
+        *_diskless(view, promise, fates, coming),
     )
 
 
@@ -182,14 +184,15 @@ def _spare(view: VolumeView, staying: list[ReplicaView], enough: int) -> Replica
     return spare
 
 
-def _diskless(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+def _diskless(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate], coming: int) -> Iterator[Request]:
     """``rvr-tie-breaker-count-controller`` (M25) and ``rvr-access-count-controller``."""
     counted = [replica for replica in view.replicas if not replica.diskful and _counts(replica)]
     staying = [replica for replica in counted if replica.name not in fates]
     users = _users(view, promise)
     yield from _access(view, staying, users)
     if promise.tie_breakers:
-        yield from _tie_breaker(view, promise, counted, staying, users)
+        room = _has_room(view, promise, coming)
+        yield from _tie_breaker(view, counted, staying, users, room=room)
     moving = {name: fate for name, fate in fates.items() if fate is not Fate.NODE_GONE}
     for replica in counted:
         if replica.replica.deleting:
@@ -214,15 +217,16 @@ def _access(view: VolumeView, staying: list[ReplicaView], users: tuple[NodeName,
 
 def _tie_breaker(
     view: VolumeView,
-    promise: Layout,
     counted: list[ReplicaView],
     staying: list[ReplicaView],
     users: tuple[NodeName, ...],
+    *,
+    room: bool,
 ) -> Iterator[Request]:
     """One member without a disk: whoever serves, else a tie-breaker."""
     serving = [replica for replica in staying if replica.node_name in users or _is_in_use(view, replica)]
     coming = any(view.on_node(node) is None for node in users)
-    if not staying and not coming and len(counted) <= promise.tie_breakers and _has_room(view, promise):
+    if not staying and not coming and len(counted) <= 1 and room:
         yield Request(Deed.CREATE, "TieBreakerCount", "the layout has a tie-breaker", ReplicaType.TIE_BREAKER)
     for replica in staying:
         if serving and replica not in serving and _is_ready(view, serving[0]):
@@ -251,11 +255,11 @@ def _counts(replica: ReplicaView) -> bool:
     return replica.member is not None or not replica.replica.deleting
 
 
-def _has_room(view: VolumeView, promise: Layout) -> bool:
+def _has_room(view: VolumeView, promise: Layout, coming: int = 0) -> bool:
     """Never more than one beyond the layout; access replicas come and go with their users."""
     counted = [replica for replica in view.replicas if _counts(replica)]
     held = [replica for replica in counted if replica.diskful or promise.tie_breakers]
-    return len(held) <= promise.members
+    return len(held) + coming <= promise.members
 
 
 def _is_ready(view: VolumeView, replica: ReplicaView) -> bool:
