@@ -20,7 +20,14 @@ D = ReplicaType.DISKFUL
 MIB = 1024 * 1024
 #: Links between the older primary (0), the younger (1) and the third member (2).
 LINKS = ((0, 1), (0, 2), (1, 2))
-CUTS = [cut for size in (1, 2, 3) for cut in combinations(LINKS, size)]
+#: The older one alone: the younger and the third member go on. When it comes back, outdated and with a write that was
+#: never acknowledged, the kernel's model makes it the source of a resync into the side that is quorate.
+MODEL = pytest.mark.xfail(strict=True, reason="the kernel's model lets an Outdated member overwrite a quorate side")
+CUTS = [
+    pytest.param(cut, id=str(cut), marks=[MODEL] if cut == ((0, 1), (0, 2)) else [])
+    for size in (1, 2, 3)
+    for cut in combinations(LINKS, size)
+]
 
 
 async def two_primaries(lab: VolumeLab, replication: Replication) -> tuple[Story, list[str]]:
@@ -60,7 +67,7 @@ async def healed(story: Story, nodes: list[str]) -> None:
         assert [link["connection-state"] for link in status["connections"]] == ["Connected"] * (len(nodes) - 1)
 
 
-@pytest.mark.parametrize("cut", CUTS, ids=str)
+@pytest.mark.parametrize("cut", CUTS)
 def test_on_3d_however_the_links_are_cut_at_most_one_writes_once_the_guard_has_acted(
     cut: tuple[tuple[int, int], ...],
 ) -> None:

@@ -3,9 +3,12 @@
 Its agent has cut it off already. It is Primary still, suspended, and perhaps held open by somebody who waits for a
 write. If it met the third member before the older primary, both would write. So it is told to link to the older one
 alone, which makes it Secondary as soon as they meet (``two_primaries_3d_disconnect``). If it wrote anything on its own
-they do not meet: once it is Secondary, it is made to give that up (operation ``Rejoin``). Then it is linked to
-everybody again, and the copies are compared with the older one's: what it wrote between the cut and its own may be on
-the third member only.
+they do not meet: once it is Secondary, it is made to give that up (operation ``Rejoin``), if the older one is quorate.
+Then it is linked to everybody again, and the copies are compared with the older one's: what it wrote between the cut
+and its own may be on the third member only.
+
+If they do not meet for a while, and the others say that nobody is in touch with the older one, that one stands still.
+The others drop it from their files first, and confirm it; only then is the younger linked to them again.
 
 These are no transitions. Each changes the config of one member: it links to fewer, or to more when that is harmless.
 They must not wait for anybody's confirmation: the member that is away may be the reason for it.
@@ -15,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from quorate.api import labels, names
 from quorate.api.meta import ObjectMeta
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.datamesh import Member
-from quorate.api.storage.drbd import Role
+from quorate.api.storage.drbd import DiskState, Role
 from quorate.api.storage.drbdrop import DRBDResourceOperationSpec, OperationPhase, OperationType, Rejoin
 from quorate.api.storage.rv import Comparison, ComparisonReason, ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -29,22 +33,76 @@ from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.two_primaries import link_lost
 from quorate.volumes.view import ReplicaView, VolumeView
 
+#: How long the younger tries to meet the older one before the others may be asked, in seconds.
+PATIENCE: Final = 20.0
+
 
 def yielded(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
-    """The status in which the younger gives way, or has come back; None: neither is to be done."""
+    """The status in which the younger gives way or has come back, or the older gives way; None: nothing is due."""
     lost = link_lost(view)
     if lost is not None:
-        older, younger = lost
-        status = _with(view, replace(younger, attached=False, returns_to=older.name))
-        comparison = Comparison(
-            revision=status.datamesh_revision,
-            reason=ComparisonReason.TWO_PRIMARIES,
-            since=now,
-            reference=older.name,
-        )
-        return added(status, comparison)
-    back = next((member for member in view.members if member.returns_to is not None and _is_back(view, member)), None)
-    return _with(view, replace(back, returns_to=None)) if back is not None else None
+        return _gives_way(view, *lost, now)
+    for member in view.members:
+        older = view.members_by_name.get(member.returns_to) if member.returns_to is not None else None
+        if member.returns_to is None:
+            continue
+        if older is None or _is_back(view, member, older):
+            return _with(view, replace(member, returns_to=None))
+        if look_again(view, now) == 0.0 and _stands_alone(view, member, older):
+            return _changed_sides(view, member, older)
+    return None
+
+
+def look_again(view: VolumeView, now: datetime) -> float | None:
+    """Seconds until a member that does not come back may go another way; None: nobody is expected back."""
+    if all(member.returns_to is None for member in view.members):
+        return None
+    since = max((each.since for each in view.volume.status.comparisons), default=now)
+    return max(0.0, PATIENCE - (now - since).total_seconds())
+
+
+def _gives_way(view: VolumeView, older: Member, younger: Member, now: datetime) -> ReplicatedVolumeStatus:
+    if len(view.diskful_members) == 1:
+        # One copy cannot differ from itself, and nobody can give it up.
+        return _with(view, replace(younger, attached=False))
+    status = _with(view, replace(younger, attached=False, returns_to=older.name))
+    comparison = Comparison(
+        revision=status.datamesh_revision, reason=ComparisonReason.TWO_PRIMARIES, since=now, reference=older.name
+    )
+    return added(status, comparison)
+
+
+def _changed_sides(view: VolumeView, younger: Member, older: Member) -> ReplicatedVolumeStatus | None:
+    """First all others drop the older one; when they have, the younger may go to them."""
+    if not older.excused:
+        return _with(view, replace(older, excused=True))
+    revision = view.volume.status.datamesh_revision
+    slow = [each for each in _thirds(view, younger, older) if not _confirms(view, each, revision)]
+    if slow:
+        return None
+    freed = _with(view, replace(older, attached=False), replace(younger, returns_to=None))
+    compared = tuple(
+        replace(each, reference=younger.name) if each.reference == older.name else each for each in freed.comparisons
+    )
+    return replace(freed, comparisons=compared)
+
+
+def _stands_alone(view: VolumeView, younger: Member, older: Member) -> bool:
+    """Whether everybody else, by living agents' words, is out of touch with the older one, and there is somebody."""
+    others = _thirds(view, younger, older)
+    words = [view.replica(member.name) for member in (younger, *others)]
+    fresh = all(replica is not None and replica.report is not None for replica in words)
+    apart = not any(view.connected(member.name, older.name) for member in (younger, *others))
+    return bool(others) and fresh and apart
+
+
+def _thirds(view: VolumeView, younger: Member, older: Member) -> list[Member]:
+    return [each for each in view.diskful_members if each not in (younger, older) and not each.hidden]
+
+
+def _confirms(view: VolumeView, member: Member, revision: int) -> bool:
+    replica = view.replica(member.name)
+    return replica is not None and replica.confirms(revision)
 
 
 def writes(view: VolumeView) -> Iterator[Write]:
@@ -52,9 +110,9 @@ def writes(view: VolumeView) -> Iterator[Write]:
     for member in view.members:
         older = view.members_by_name.get(member.returns_to) if member.returns_to is not None else None
         replica = view.replica(member.name)
-        if older is None or replica is None or not _is_secondary(replica) or view.operation is not None:
+        if older is None or replica is None or not _is_secondary(replica) or not _is_quorate(view, older):
             continue
-        if is_meeting(view, member) or _rejoins(view):
+        if view.connected(member.name, older.name) or _rejoins(view):
             continue
         yield Create(
             DRBDResourceOperation(
@@ -77,34 +135,29 @@ def writes(view: VolumeView) -> Iterator[Write]:
             yield Delete(operation)
 
 
-def is_meeting(view: VolumeView, member: Member) -> bool:
-    """Whether a member is in touch with the one it returns to."""
-    return member.returns_to is not None and view.connected(member.name, member.returns_to)
-
-
 def _rejoins(view: VolumeView) -> list[DRBDResourceOperation]:
     return [each for each in view.comparisons if each.spec.type is OperationType.REJOIN]
 
 
-def _is_back(view: VolumeView, member: Member) -> bool:
-    """Whether it is Secondary by its own agent's word, and in touch with the older; or that one is away, or gone."""
-    older = view.members_by_name.get(member.returns_to) if member.returns_to is not None else None
+def _is_back(view: VolumeView, member: Member, older: Member) -> bool:
+    """Whether it is Secondary, or not up, by its own agent's word, and in touch with the older one."""
     replica = view.replica(member.name)
-    if older is None:
-        return True
     if replica is None or not replica.fresh:
         return False
-    if replica.report is None:
-        return True
-    return _is_secondary(replica) and (is_meeting(view, member) or not view.state_of(older.name).up)
+    return replica.report is None or (_is_secondary(replica) and view.connected(member.name, older.name))
+
+
+def _is_quorate(view: VolumeView, member: Member) -> bool:
+    state = view.state_of(member.name)
+    return bool(state.quorum) and state.disk == DiskState.UP_TO_DATE
 
 
 def _is_secondary(replica: ReplicaView) -> bool:
     return replica.report is not None and replica.report.role != Role.PRIMARY
 
 
-def _with(view: VolumeView, changed: Member) -> ReplicatedVolumeStatus:
-    status = view.volume.status
-    members = tuple(changed if member.name == changed.name else member for member in view.members)
+def _with(view: VolumeView, *changed: Member) -> ReplicatedVolumeStatus:
+    status, named = view.volume.status, {member.name: member for member in changed}
+    members = tuple(named.get(member.name, member) for member in view.members)
     datamesh = replace(status.datamesh, members=members)
     return replace(status, datamesh=datamesh, datamesh_revision=status.datamesh_revision + 1)
