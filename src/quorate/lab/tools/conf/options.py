@@ -204,6 +204,16 @@ PEER_DEVICE = _group(
     _flag("bitmap", True),
 )
 
+ALL: Mapping[str, Option] = {**RESOURCE, **NET, **DISK, **PEER_DEVICE}
+#: Options of commands rather than of files that need a value.
+_OF_COMMANDS = frozenset({"max-peers", "sync-from-peer-node-id", "start", "stop", "peer-max-bio-size"})
+
+
+def takes_value(name: str) -> bool:
+    """Whether an option must have a value, so that the next word is it; flags may stand alone."""
+    return name in _OF_COMMANDS or (name in ALL and ALL[name].kind is not Kind.FLAG)
+
+
 HANDLERS = (
     "pri-on-incon-degr",
     "pri-lost-after-sb",

@@ -181,5 +181,5 @@ def _connects(part: Part, kernel: Kernel) -> Iterator[Command]:
     status = kernel.status(part.name)
     states = {entry["peer-node-id"]: entry["connection-state"] for entry in status[0]["connections"]} if status else {}
     for peer in part.peers:
-        if states.get(peer.node_id) == "StandAlone":
+        if states.get(peer.node_id, "StandAlone") == "StandAlone":
             yield ["drbdsetup", "connect", part.name, str(peer.node_id)]

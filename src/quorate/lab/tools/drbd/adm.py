@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from quorate.lab.tools.conf import options
 from quorate.lab.tools.conf.configuration import MAIN_FILE, ConfigInvalid, Configuration, Part
 from quorate.lab.tools.conf.model import Volume
 from quorate.lab.tools.drbd import adjust, dump_config
@@ -29,6 +30,9 @@ class _CommandLine:
     objects: list[str] = field(default_factory=list)
     #: Options for the backend, wherever they stood.
     passed_on: list[str] = field(default_factory=list)
+    #: Say every backend command; and do nothing else.
+    verbose: bool = False
+    dry_run: bool = False
 
 
 def drbdadm(process: Process, argv: list[str]) -> int:
@@ -69,8 +73,14 @@ def _read(words: list[str]) -> _CommandLine:
         name, equals, value = word.partition("=")
         if name in _TAKES_FILE:
             line.files[_TAKES_FILE[name]] = value if equals else next(stream, "")
-        elif word in ("-v", "--verbose", "--", "-S"):
+        elif word in ("-d", "--dry-run"):
+            line.dry_run = True
+        elif word in ("-v", "--verbose"):
+            line.verbose = True
+        elif word in ("--", "-S"):
             continue
+        elif word.startswith("--") and not equals and options.takes_value(word[2:]):
+            line.passed_on.append(f"{word}={next(stream, '')}")
         elif word.startswith("-"):
             line.passed_on.append(word)
         elif not line.command:
@@ -82,7 +92,7 @@ def _read(words: list[str]) -> _CommandLine:
 
 def _on_each(process: Process, configuration: Configuration, line: _CommandLine) -> int:
     objects = line.objects
-    if not objects and line.command in ("status", "dump"):
+    if not objects and line.command == "status":
         objects = ["all"]
     if not objects:
         process.err(f"drbdadm: {line.command} needs a resource\n")
@@ -94,7 +104,7 @@ def _on_each(process: Process, configuration: Configuration, line: _CommandLine)
         chosen = _choose(process, configuration, text)
         if isinstance(chosen, int):
             return max(worst, chosen)
-        worst = max(worst, _COMMANDS[line.command](_Adm(process, chosen, line.passed_on)))
+        worst = max(worst, _COMMANDS[line.command](_Adm(process, chosen, line)))
     return worst
 
 
@@ -129,14 +139,19 @@ def _choose(process: Process, configuration: Configuration, text: str) -> _Choic
 class _Adm:
     """One command for one resource."""
 
-    def __init__(self, process: Process, choice: _Choice, passed_on: list[str]) -> None:
+    def __init__(self, process: Process, choice: _Choice, line: _CommandLine) -> None:
         self.process = process
         self.choice = choice
         self.part = choice.part
-        self.passed_on = passed_on
+        self.passed_on = line.passed_on
+        self._line = line
 
     def call(self, *words: str) -> int:
         """Run a backend command; name it when it fails badly."""
+        if self._line.verbose or self._line.dry_run:
+            self.process.out(f"{' '.join(words)}\n")
+        if self._line.dry_run:
+            return 0
         outcome: Program | int
         outcome = (drbdmeta if words[0] == "drbdmeta" else drbdsetup)(self.process, list(words))
         assert isinstance(outcome, int), "drbdadm calls nothing that waits"

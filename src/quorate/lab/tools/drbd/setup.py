@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from quorate.lab.kernel import Kernel, Reply
 from quorate.lab.kernel import metadata as kernel_metadata
@@ -15,9 +14,8 @@ from quorate.lab.tools.drbd.events import events2
 from quorate.lab.tools.process import Process, Program
 
 _USAGE = 20
-_NO_SUCH_RESOURCE = 10
-_LISTS = (options.RESOURCE, options.NET, options.DISK, options.PEER_DEVICE)
-_OPTION_NAMES = frozenset(name for group in _LISTS for name in group)
+_NO_SUCH = 10
+_SHORT = {"-j": "json", "-v": "verbose", "-s": "statistics", "-f": "force", "-c": "color"}
 
 _Call = Callable[[Process, Arguments], int]
 
@@ -48,22 +46,23 @@ def run(process: Process, command: str, arguments: Arguments) -> int:
 
 
 def _read(words: list[str]) -> Arguments:
-    found = Arguments()
-    for word in words:
-        if word.startswith("--"):
+    """Options anywhere, ``--name=value`` or ``--name value``; a flag may have a value too."""
+    found, stream = Arguments(), iter(words)
+    for word in stream:
+        if word.startswith("--") and len(word) > 2:
             name, equals, value = word[2:].partition("=")
-            found.options.setdefault(name, []).append(value if equals else "yes")
-        elif word in ("-j", "-v", "-s", "-c", "-f"):
-            found.options.setdefault(
-                {"-j": "json", "-v": "verbose", "-s": "statistics", "-f": "force"}.get(word, word), []
-            ).append("")
+            if not equals:
+                value = next(stream, "") if options.takes_value(name) else "yes"
+            found.options.setdefault(name, []).append(value)
+        elif word in _SHORT:
+            found.options.setdefault(_SHORT[word], []).append("yes")
         else:
             found.rest.append(word)
     return found
 
 
 def _settings(arguments: Arguments) -> dict[str, str]:
-    return {name: values[-1] for name, values in arguments.options.items() if name in _OPTION_NAMES}
+    return {name: values[-1] for name, values in arguments.options.items() if name in options.ALL}
 
 
 # --- kernel calls ---
@@ -213,7 +212,7 @@ def _status(process: Process, arguments: Arguments) -> int:
             process.out("# No currently configured DRBD found.\n")
     if name is not None and not found:
         process.err(f"{name}: No such resource\n")
-        return _NO_SUCH_RESOURCE
+        return _NO_SUCH
     return 0
 
 
@@ -223,20 +222,25 @@ def _show(process: Process, arguments: Arguments) -> int:
     return 0
 
 
-def _word(pick: Callable[[dict[str, Any], Arguments], str]) -> _Call:
-    def tell(process: Process, arguments: Arguments) -> int:
-        found = process.host.kernel.status(arguments.rest[0])
-        if not found:
-            return answer.tell(process, arguments.rest[0], Reply(Code.UNKNOWN_RESOURCE, "unknown resource"))
-        process.out(pick(found[0], arguments) + "\n")
-        return 0
+def _role(process: Process, arguments: Arguments) -> int:
+    name = arguments.rest[0]
+    found = process.host.kernel.status(name)
+    if not found:
+        process.err(f"{name}: {Reply(Code.UNKNOWN_RESOURCE).message}\n")
+        return _NO_SUCH
+    process.out(f"{found[0]['role']}\n")
+    return 0
 
-    return tell
 
-
-def _connection_state(resource: dict[str, Any], arguments: Arguments) -> str:
-    states = {str(connection["peer-node-id"]): connection["connection-state"] for connection in resource["connections"]}
-    return str(states[arguments.rest[1]])
+def _connection_state(process: Process, arguments: Arguments) -> int:
+    name, peer = arguments.rest[0], arguments.rest[1]
+    for resource in process.host.kernel.status(name):
+        for connection in resource["connections"]:
+            if str(connection["peer-node-id"]) == peer:
+                process.out(f"{connection['connection-state']}\n")
+                return 0
+    process.err(f"{name}: No such connection\n")
+    return _NO_SUCH
 
 
 def _disk_state(process: Process, arguments: Arguments) -> int:
@@ -252,13 +256,14 @@ def _disk_state(process: Process, arguments: Arguments) -> int:
                 ]
                 process.out("/".join([device["disk-state"], *peers]) + "\n")
                 return 0
-    return answer.tell(process, str(minor), Reply(Code.MINOR_INVALID, "unknown minor"))
+    process.err(f"{minor}: No such device\n")
+    return _NO_SUCH
 
 
 _PRINTING: dict[str, _Call] = {
     "status": _status,
     "show": _show,
-    "role": _word(lambda resource, _arguments: str(resource["role"])),
-    "cstate": _word(_connection_state),
+    "role": _role,
+    "cstate": _connection_state,
     "dstate": _disk_state,
 }
