@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quorate.api import conditions, core
-from quorate.api.conditions.rv import Ready, StatusLost
+from quorate.api.conditions.rv import Ready, Resilient, SharedSecretAlgorithmSelected, StatusLost
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.configuration import Replication
+from quorate.api.storage.drbd import SharedSecretAlgorithm
 from quorate.api.storage.rv import VolumePhase
 from quorate.engine.simulation import Simulation, for_each_seed, run
 from quorate.lab import faults
@@ -137,3 +138,63 @@ def test_a_volume_is_formed_and_deleted_whatever_the_network_does() -> None:
             await nothing_left(lab)
 
     for_each_seed(main, range(4))
+
+
+def test_kernels_without_sha256_get_the_next_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """M19."""
+    monkeypatch.setattr("quorate.lab.host.KNOWN_ALGORITHMS", frozenset({"sha1", "crc32c"}))
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await lab.create("v", await provided(lab, Replication.AVAILABILITY))
+            volume = await lab.until_ready()
+            assert volume.status.drbd.config.shared_secret_alg is SharedSecretAlgorithm.SHA1
+            assert volume.status.datamesh_revision == 3
+
+    run(main, seed=1)
+
+
+def test_kernels_without_any_algorithm_are_named_and_nothing_churns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """M19."""
+    monkeypatch.setattr("quorate.lab.host.KNOWN_ALGORITHMS", frozenset({"crc32c"}))
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await lab.create("v", await provided(lab, Replication.CONSISTENCY))
+            await lab.sleep(300)
+            found = conditions.find((await lab.volume()).status.conditions, SharedSecretAlgorithmSelected)
+            assert found is not None
+            assert found.reason == "UnableToSelectSharedSecretAlgorithm"
+            assert "node-1" in found.message
+            since = len(lab.sent)
+            await lab.sleep(3600)
+            assert writes_about_volumes(lab, since) == []
+
+    run(main, seed=1)
+
+
+def test_the_silence_of_an_agent_is_noticed_and_so_is_its_return() -> None:
+    """Nothing is written when a Lease is not renewed: somebody must look at the clock for every volume there."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await lab.create("v", await provided(lab, Replication.CONSISTENCY_AND_AVAILABILITY))
+            await lab.until_ready()
+            await lab.until_condition(Resilient)
+            lab.cluster.inject(faults.CutApi("node-2"))
+            await lab.sleep(50)
+            volume = await lab.volume()
+            assert volume.status.effective_layout.stale_agents == 1
+            # Its peers still see it: nothing is lost but its word.
+            assert conditions.is_true(volume.status.conditions, Resilient)
+            lab.cluster.inject(faults.NodeDown("node-2"))
+            await lab.sleep(30)
+            volume = await lab.volume()
+            assert not conditions.is_true(volume.status.conditions, Resilient)
+            assert volume.status.phase is VolumePhase.DEGRADED
+            lab.cluster.inject(faults.Heal("node-2", ""))
+            lab.cluster.inject(faults.NodeUp("node-2"))
+            await lab.until_condition(Resilient)
+            await lab.until_ready()
+
+    run(main, seed=1)
