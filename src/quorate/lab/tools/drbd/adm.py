@@ -7,37 +7,29 @@ options. That is how the real one is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from quorate.lab.tools.conf import options
 from quorate.lab.tools.conf.configuration import MAIN_FILE, ConfigInvalid, Configuration, Part
 from quorate.lab.tools.conf.model import Volume
-from quorate.lab.tools.drbd import adjust, dump_config
+from quorate.lab.tools.drbd import adjust, adm_line, dump_config
+from quorate.lab.tools.drbd.adm_line import CommandLine
 from quorate.lab.tools.drbd.meta import drbdmeta
 from quorate.lab.tools.drbd.setup import drbdsetup
 from quorate.lab.tools.process import Process, Program
 
 _NAMED_FROM = 10
 _FAILED, _INVALID, _CANNOT_OPEN = 1, 10, 20
-_TAKES_FILE = {"-c": "main", "--config-file": "main", "--config-to-test": "test", "--config-to-exclude": "exclude"}
+_WHOLE = frozenset({"role", "cstate", "primary", "secondary", "connect", "disconnect", "down", "status"})
 _SEVERAL = frozenset({"net-options"})  # one that fails does not keep the next from being tried
-
-
-@dataclass
-class _CommandLine:
-    files: dict[str, str] = field(default_factory=dict)
-    command: str = ""
-    objects: list[str] = field(default_factory=list)
-    #: Options for the backend, wherever they stood.
-    passed_on: list[str] = field(default_factory=list)
-    #: Say every backend command; and do nothing else.
-    verbose: bool = False
-    dry_run: bool = False
 
 
 def drbdadm(process: Process, argv: list[str]) -> int:
     """The command line."""
-    line = _read(argv[1:])
+    try:
+        line = adm_line.read(argv[1:])
+    except adm_line.UnknownOption as error:
+        process.err(str(error))
+        return _FAILED
     if not line.command:
         process.err("USAGE: drbdadm [OPTION...] COMMAND {all|RESOURCE...}\n")
         return _FAILED
@@ -67,33 +59,10 @@ def drbdadm(process: Process, argv: list[str]) -> int:
     return _on_each(process, configuration, line)
 
 
-def _read(words: list[str]) -> _CommandLine:
-    line, stream = _CommandLine(), iter(words)
-    for word in stream:
-        name, equals, value = word.partition("=")
-        if name in _TAKES_FILE:
-            line.files[_TAKES_FILE[name]] = value if equals else next(stream, "")
-        elif word in ("-d", "--dry-run"):
-            line.dry_run = True
-        elif word in ("-v", "--verbose"):
-            line.verbose = True
-        elif word in ("--", "-S"):
-            continue
-        elif word.startswith("--") and not equals and options.takes_value(word[2:]):
-            line.passed_on.append(f"{word}={next(stream, '')}")
-        elif word.startswith("-"):
-            line.passed_on.append(word)
-        elif not line.command:
-            line.command = word
-        else:
-            line.objects.append(word)
-    return line
-
-
-def _on_each(process: Process, configuration: Configuration, line: _CommandLine) -> int:
+def _on_each(process: Process, configuration: Configuration, line: CommandLine) -> int:
     objects = line.objects
     if not objects and line.command == "status":
-        objects = ["all"]
+        return _Backend(process, line).call("drbdsetup", "status")
     if not objects:
         process.err(f"drbdadm: {line.command} needs a resource\n")
         return _FAILED
@@ -101,7 +70,7 @@ def _on_each(process: Process, configuration: Configuration, line: _CommandLine)
         objects = [name for name in configuration.resources if configuration.part(name, process.host.name)]
     worst = 0
     for text in objects:
-        chosen = _choose(process, configuration, text)
+        chosen = _choose(process, configuration, line.command, text)
         if isinstance(chosen, int):
             return max(worst, chosen)
         worst = max(worst, _COMMANDS[line.command](_Adm(process, chosen, line)))
@@ -123,7 +92,7 @@ class _Choice:
         return [peer.node_id for peer in self.part.peers if self.peer in (None, peer.name)]
 
 
-def _choose(process: Process, configuration: Configuration, text: str) -> _Choice | int:
+def _choose(process: Process, configuration: Configuration, command: str, text: str) -> _Choice | int:
     name_and_peer, _, volume = text.partition("/")
     name, _, peer = name_and_peer.partition(":")
     part = configuration.part(name, process.host.name)
@@ -133,24 +102,27 @@ def _choose(process: Process, configuration: Configuration, text: str) -> _Choic
     if volume and (not volume.isdecimal() or int(volume) not in {entry.number for entry in part.volumes}):
         process.err(f"Resource '{name}' has no volume {volume}\n")
         return _FAILED
+    if volume and command in _WHOLE:
+        process.err(f"{command} operates on whole resources, but you specified a specific volume!\n")
+        return _FAILED
+    if peer and peer not in {entry.name for entry in part.peers}:
+        process.err(f"Not a valid connection ({name}:{peer}) for this host\n")
+        return _FAILED
     return _Choice(part, int(volume) if volume else None, peer or None)
 
 
-class _Adm:
-    """One command for one resource."""
+class _Backend:
+    """Runs the other two, or says what it would run."""
 
-    def __init__(self, process: Process, choice: _Choice, line: _CommandLine) -> None:
+    def __init__(self, process: Process, line: CommandLine) -> None:
         self.process = process
-        self.choice = choice
-        self.part = choice.part
-        self.passed_on = line.passed_on
-        self._line = line
+        self.line = line
 
     def call(self, *words: str) -> int:
         """Run a backend command; name it when it fails badly."""
-        if self._line.verbose or self._line.dry_run:
+        if self.line.verbose or self.line.dry_run:
             self.process.out(f"{' '.join(words)}\n")
-        if self._line.dry_run:
+        if self.line.dry_run:
             return 0
         outcome: Program | int
         outcome = (drbdmeta if words[0] == "drbdmeta" else drbdsetup)(self.process, list(words))
@@ -158,6 +130,16 @@ class _Adm:
         if outcome >= _NAMED_FROM:
             self.process.err(f"Command '{' '.join(words)}' terminated with exit code {outcome}\n")
         return outcome
+
+
+class _Adm(_Backend):
+    """One command for one resource."""
+
+    def __init__(self, process: Process, choice: _Choice, line: CommandLine) -> None:
+        super().__init__(process, line)
+        self.choice = choice
+        self.part = choice.part
+        self.passed_on = line.passed_on
 
     def disk_settings(self, volume: Volume) -> list[str]:
         return adjust.words((*self.part.disk, *volume.settings))
@@ -250,6 +232,17 @@ def _attach(adm: _Adm) -> int:
     )
 
 
+def _resize(adm: _Adm) -> int:
+    return adm.until_failure(
+        words
+        for volume in adm.choice.volumes()
+        for words in (
+            ("drbdsetup", "resize", str(volume.minor), *adm.passed_on),
+            ("drbdsetup", "check-resize", str(volume.minor)),
+        )
+    )
+
+
 _COMMANDS: dict[str, Callable[[_Adm], int]] = {
     "up": _adjust,
     "adjust": _adjust,
@@ -265,7 +258,7 @@ _COMMANDS: dict[str, Callable[[_Adm], int]] = {
     "forget-peer": _setup_peer("forget-peer"),
     "attach": _attach,
     "detach": _setup_minor("detach"),
-    "resize": _setup_minor("resize"),
+    "resize": _resize,
     "invalidate": _setup_minor("invalidate"),
     "outdate": _setup_minor("outdate"),
     "new-current-uuid": _setup_minor("new-current-uuid"),
@@ -283,7 +276,7 @@ _COMMANDS: dict[str, Callable[[_Adm], int]] = {
 }
 
 
-def _dump(process: Process, configuration: Configuration, line: _CommandLine) -> int:
+def _dump(process: Process, configuration: Configuration, line: CommandLine) -> int:
     """What the files say, in drbdadm's own layout."""
     chosen = [name for name in line.objects if name != "all"] or list(configuration.resources)
     for name in chosen:

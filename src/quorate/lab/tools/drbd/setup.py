@@ -85,16 +85,21 @@ def _attach(process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
     return reply
 
 
-def _resize(process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
+def _resize(_process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
     minor = int(arguments.rest[0])
     size = options.DISK["size"].number(arguments.get("size")) if arguments.get("size") else None
-    reply = kernel.resize(minor, size * 512 if size is not None else None, assume_clean=arguments.has("assume-clean"))
-    path = show.backing_path(kernel, minor)
+    return kernel.resize(minor, size * 512 if size is not None else None, assume_clean=arguments.has("assume-clean"))
+
+
+def _check_resize(process: Process, arguments: Arguments) -> int:
+    """Note where the metadata of an attached device is: what finds it again if the device grows while it is down."""
+    minor = int(arguments.rest[0])
+    path = show.backing_path(process.host.kernel, minor)
     device = process.host.block_device(path) if path else None
     found = kernel_metadata.find(device) if device else None
     if path and device and found:
         last_known.save(process.host.files, minor, device.size, path, found.device_uuid)
-    return reply
+    return 0
 
 
 def _offset(arguments: Arguments, name: str) -> int | None:
@@ -263,6 +268,7 @@ def _disk_state(process: Process, arguments: Arguments) -> int:
 _PRINTING: dict[str, _Call] = {
     "status": _status,
     "show": _show,
+    "check-resize": _check_resize,
     "role": _role,
     "cstate": _connection_state,
     "dstate": _disk_state,
