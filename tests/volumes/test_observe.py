@@ -167,6 +167,18 @@ def test_a_disk_that_was_carried_to_another_node_is_not_that_nodes() -> None:
     assert group_name(3) not in view.disks
 
 
+def test_what_is_kept_of_a_ledger_is_never_used_for_another_version_of_it() -> None:
+    world = formed_world()
+    world.objects += [unscheduled(3).replica, ledger(3)]
+    before = observe(world.reader(), "v")
+    world.objects[-1] = ledger(3, available=1)
+    after = observe(world.reader(), "v")
+    assert before is not None
+    assert after is not None
+    assert before.disks[group_name(3)].room.free > after.disks[group_name(3)].room.free == 1
+    assert before.disks[group_name(0)] is after.disks[group_name(0)]
+
+
 def test_nothing_is_seen_of_a_volume_of_which_nothing_is_left() -> None:
     assert observe(World().reader(), "v") is None
     left = World([piece(0)])

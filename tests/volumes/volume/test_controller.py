@@ -22,6 +22,7 @@ from quorate.engine import AddFinalizer, Delete, Patch
 from quorate.volumes.settling import SETTLING
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.pending import with_pending
+from quorate.volumes.volume.report import held_back
 from tests.volumes.volume.making import (
     NOW,
     TB,
@@ -111,6 +112,17 @@ def test_words_alone_wait_while_something_else_has_just_changed() -> None:
     assert [step.target.KIND.name for step in later.steps] == ["ReplicatedVolume"]
     every = changed(view, replicas=tuple(as_ready(each) for each in view.replicas))
     assert decided(every, NOW + timedelta(seconds=1)).status is not None
+
+
+def test_it_is_the_last_flip_that_words_wait_for() -> None:
+    view = settled(formed())
+    status = view.volume.status
+    old = tuple(replace(each, last_transition_time=ago(3600)) for each in status.conditions)
+    newest = replace(old[-1], last_transition_time=NOW)
+    other = replace(status, message="other words", phase=None)
+    for found, waits in (((*old[:-1], newest), True), (old, False)):
+        before, after = replace(status, conditions=found), replace(other, conditions=found)
+        assert (held_back(before, after, NOW + timedelta(seconds=1)) is not None) is waits
 
 
 def with_data(each: ReplicaView) -> ReplicaView:

@@ -11,11 +11,11 @@ import pytest
 from quorate.api import finalizers, labels
 from quorate.api.meta import NodeName, ObjectMeta, VolumeName
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeAttachment
-from quorate.api.storage.datamesh import Transition, TransitionGroup, TransitionType
+from quorate.api.storage.datamesh import FormationPhase, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import VolumePhase
 from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
 from quorate.api.struct import replace
-from quorate.engine import Delete, ReleaseFinalizer
+from quorate.engine import Create, Delete, ReleaseFinalizer
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.deletion import should_not_exist
 from quorate.volumes.volume.leftovers import clear
@@ -104,6 +104,17 @@ def test_somebody_elses_finalizer_keeps_the_volume_as_it_is() -> None:
     )
     plan = decided(kept)
     assert not [each for each in plan.steps if isinstance(each, Delete | ReleaseFinalizer)]
+    assert "backup.example" in written(plan).message
+
+
+def test_nothing_new_is_made_for_a_deleted_volume_that_only_somebody_else_keeps_and_it_says_so_at_once() -> None:
+    rv = volume(
+        status(FormationPhase.PRECONFIGURE, since=0),
+        deletion_timestamp=ago(1),
+        finalizers=(finalizers.RV_CONTROLLER, "backup.example"),
+    )
+    plan = decided(picture(rv))
+    assert not [each for each in plan.steps if isinstance(each, Create)]
     assert "backup.example" in written(plan).message
 
 

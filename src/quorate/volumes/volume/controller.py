@@ -52,7 +52,8 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
         return _status_lost(view, lost, now)
     status = with_pending(view, configured(rv.status, view.rsc), now)
     current = view.with_status(status)
-    if status.configuration is None:
+    if status.configuration is None or (rv.deleting and current.forming):
+        # Nothing to go by; or it is only kept by somebody else, and nothing new is made for it.
         return _plan(view, Outcome(status), now)
     if current.forming:
         return _plan(view, form(current, now, random), now)
