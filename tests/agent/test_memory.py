@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.agent.memory import Sighting
+from quorate.agent.memory import Memory, Sighting
 
 
 def test_what_was_never_seen_is_not_current() -> None:
@@ -58,3 +58,28 @@ def test_what_is_current_is_what_is(actions: list[str]) -> None:
                 seen, marks = looks.pop()
                 sighting.saw(seen, marks=marks)
         assert not sighting.current or sighting.value == truth
+
+
+def test_a_look_at_a_resource_that_was_forgotten_meanwhile_says_nothing_of_its_namesake() -> None:
+    memory = Memory()
+    for _ in range(3):
+        memory.resource("pvc-1").mark()
+    marks = memory.resource("pvc-1").marks  # a look begins
+    memory.forget_resource("pvc-1")
+    again = memory.resource("pvc-1")
+    again.mark()
+    again.saw(None, marks=marks)
+    assert not again.known
+    assert not again.current
+
+
+def test_of_a_forgotten_resource_nothing_is_left() -> None:
+    memory = Memory()
+    memory.resource("pvc-1")
+    memory.link_losses["pvc-1"] = 1
+    memory.progress_looked["pvc-1"] = 1.0
+    memory.paths["pvc-1"] = {}
+    memory.strangers.add("pvc-1")
+    memory.forget_resource("pvc-1")
+    kept = (memory.kernel, memory.link_losses, memory.progress_looked, memory.paths, memory.strangers)
+    assert not any(kept)

@@ -252,7 +252,7 @@ def test_a_single_copy_agrees_with_itself() -> None:
 def zeroed(*done: str, status: DrbdStatus | None = None, **more: Any) -> Ruling:
     shown = status if status is not None else kernel(size=64 * 1024)
     outcomes = {f"operation {what}": outcome(f"operation {what}", "uid-1", exit_code=0) for what in done}
-    return ruled(case(shown, kind=ZERO, phase=RUNNING, part=PART, outcomes=outcomes, **more))
+    return ruled(case(shown, kind=ZERO, phase=RUNNING, part=PART, outcomes=outcomes, **{"begun": True, **more}))
 
 
 def test_the_range_is_written_in_one_piece_of_work_as_primary() -> None:
@@ -283,6 +283,14 @@ def test_nothing_is_written_while_somebody_may_use_the_volume_or_is_out_of_touch
 def test_nothing_is_written_where_the_replica_is_meant_to_be_primary() -> None:
     attached = replica(config=config(primary=True))
     assert zeroed(replica=attached).steps == ()
+
+
+def test_one_that_another_agent_began_is_not_written_again() -> None:
+    """It may have been written, and used since."""
+    interrupted = zeroed(begun=False)
+    assert interrupted.steps == ()
+    assert interrupted.status.phase is FAILED
+    assert "interrupted" in interrupted.status.message
 
 
 def test_it_is_done_when_it_is_written_and_nobody_is_primary_any_more() -> None:

@@ -1,6 +1,7 @@
-"""Where a replica listens: the node's InternalIP, and the lowest port of the range that nobody has.
+"""Where a replica listens: the node's InternalIP (IPv4), and the lowest port of the range that nobody has.
 
-Kept once chosen, except that of two replicas with one port the younger chooses again. One worker gives the ports out,
+Kept once chosen, with two exceptions: of two replicas with one port the younger chooses again, and an address that is
+not the node's any more is replaced by one that is, with the same port. One worker gives the ports out,
 from a cache that has its own writes, so no two replicas get one. Whether a port can really be listened on is tried
 before it is given.
 
@@ -16,6 +17,7 @@ from random import Random
 from typing import Any, Final
 
 from quorate.agent import looks
+from quorate.agent.backoff import Patience
 from quorate.agent.node import Node
 from quorate.agent.steps import PORT, Look
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
@@ -28,8 +30,9 @@ from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
 from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Signal, Watch
 
-#: Seconds after which ports that somebody else has are tried again.
+#: Seconds after which ports that somebody else has, or that could not be tried, are tried again.
 LATER = 60.0
+RETRY = Patience(first=LATER, longest=LATER)
 #: Ports tried in one piece of work.
 AT_ONCE: Final = 8
 INTERNAL_IP: Final = "InternalIP"
@@ -43,13 +46,19 @@ class Addresses:
     """What decides who gets which port."""
 
     replicas: tuple[ReplicatedVolumeReplica, ...]
-    ip: str
+    #: The node's own; the first is given.
+    ips: tuple[str, ...]
     min_port: int
     max_port: int
     #: By port: whether it was found free, of those that were tried lately.
     tried: Mapping[int, bool] = field(default_factory=dict)
-    #: Ports cannot even be tried.
+    #: Ports could not even be tried, a moment ago.
     failing: bool = False
+
+    @property
+    def ip(self) -> str:
+        """Where new ones listen; "" while the node has no address."""
+        return self.ips[0] if self.ips else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +72,13 @@ class Choice:
 
 def choose(view: Addresses) -> Choice:
     """One address at a time: the next pass sees it."""
+    if stale := [replica for replica in view.replicas if _is_stale(view, replica)]:
+        return Choice(writes=tuple(_moved(replica, view.ip) for replica in stale))
     homeless = _without_address(view.replicas)
     if not homeless:
         return Choice()
     if not view.ip:
-        return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address")
+        return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address (IPv4)")
     used = {address.port for replica in view.replicas if (address := _address(replica)) and replica not in homeless}
     left = [port for port in range(view.min_port, view.max_port + 1) if port not in used and view.tried.get(port, True)]
     if not left:
@@ -96,6 +107,18 @@ def _without_address(replicas: Iterable[ReplicatedVolumeReplica]) -> list[Replic
 
 def _address(replica: ReplicatedVolumeReplica) -> Address | None:
     return replica.status.drbd.config.address
+
+
+def _is_stale(view: Addresses, replica: ReplicatedVolumeReplica) -> bool:
+    """Whether it listens where the node is no more. A node that says no address at all says nothing of that either."""
+    address = _address(replica)
+    return bool(view.ips) and address is not None and address.ipv4 not in view.ips and not replica.deleting
+
+
+def _moved(replica: ReplicatedVolumeReplica, ip: str) -> PatchStatus:
+    before = _address(replica)
+    assert before is not None
+    return _given(replica, replace(before, ipv4=ip))
 
 
 def _given(replica: ReplicatedVolumeReplica, address: Address) -> PatchStatus:
@@ -128,11 +151,11 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
     def observe(reader: Reader, _: Key) -> Addresses:
         cluster = reader.get(ClusterConfig, CLUSTER)
         drbd = (cluster.spec if cluster is not None else ClusterConfigSpec()).drbd
-        ip = _internal_ip(reader.get(CoreNode, node.name))
+        ips = _internal_ips(reader.get(CoreNode, node.name))
         here = tuple(each for each in reader.list(ReplicatedVolumeReplica) if each.spec.node_name == node.name)
         looked = node.memory.last(WORK, "look")
-        failing = looked is not None and not looked.succeeded
-        return Addresses(here, ip, drbd.min_port, drbd.max_port, _tried(node, ip), failing)
+        failing = looked is not None and not looked.succeeded and RETRY.left(looked, looked.about, node.clock.now()) > 0
+        return Addresses(here, ips, drbd.min_port, drbd.max_port, _tried(node, ips[0] if ips else ""), failing)
 
     def decide(view: Addresses, now: datetime, _: Random) -> Plan:
         choice = choose(view)
@@ -177,9 +200,10 @@ def _tried(node: Node, ip: str) -> dict[int, bool]:
     return found
 
 
-def _internal_ip(node: CoreNode | None) -> str:
+def _internal_ips(node: CoreNode | None) -> tuple[str, ...]:
+    """DRBD's peers meet over IPv4. On a node with both, the first that is listed may well be the other."""
     addresses = node.status.addresses if node is not None else ()
-    return next((each.address for each in addresses if each.type == INTERNAL_IP), "")
+    return tuple(each.address for each in addresses if each.type == INTERNAL_IP and ":" not in each.address)
 
 
 def _the_node(_: Resource) -> Iterable[Key]:
@@ -191,4 +215,4 @@ def _address_matters(before: ReplicatedVolumeReplica | None, after: ReplicatedVo
 
 
 def _addresses_differ(before: CoreNode | None, after: CoreNode | None) -> bool:
-    return _internal_ip(before) != _internal_ip(after)
+    return _internal_ips(before) != _internal_ips(after)

@@ -56,7 +56,6 @@ class KernelWatch:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._progress: dict[str, float] = {}
         #: The stream still tells of what exists already.
         self._dumping = False
 
@@ -135,10 +134,10 @@ class KernelWatch:
         return event.verb == "change" and event.kind == "peer-device" and _COUNTERS.issuperset(event.fields)
 
     def _progress_is_due(self, resource: str) -> bool:
-        now = self._node.clock.monotonic()
-        if now - self._progress.get(resource, -PROGRESS) < PROGRESS:
+        now, looked = self._node.clock.monotonic(), self._node.memory.progress_looked
+        if now - looked.get(resource, -PROGRESS) < PROGRESS:
             return False
-        self._progress[resource] = now
+        looked[resource] = now
         return True
 
     def _keep_path(self, event: Event) -> None:

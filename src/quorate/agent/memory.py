@@ -47,14 +47,15 @@ class Sighting(Generic[T]):
 
     __slots__ = ("_marks", "_seen_marks", "_value", "error", "known")
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks: int = 0) -> None:
+        """``marks``: where counting begins. A look that began before, at an earlier one of this name, is not taken."""
         #: Whether it has ever been seen.
         self.known = False
         #: Why the last look failed; "" after one that did not.
         self.error = ""
         self._value: T | None = None
-        self._marks = 0
-        self._seen_marks = 0
+        self._marks = marks
+        self._seen_marks = marks
 
     @property
     def value(self) -> T | None:
@@ -115,15 +116,33 @@ class Memory:
         self.paths: dict[str, dict[int, dict[tuple[Host, Host], Path]]] = {}
         #: By resource: how often one of its links was seen to go, or may have gone while nobody looked.
         self.link_losses: dict[str, int] = {}
+        #: By resource: when it was last looked at only because a resync makes progress, by the monotonic clock.
+        self.progress_looked: dict[str, float] = {}
         #: By resource: when percentages in sync were last reported.
         self.progress_reported: dict[str, datetime] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.
         self.strangers: set[str] = set()
+        #: The uids of operations that this process has declared Running, and not over.
+        self.operations_begun: set[str] = set()
         self._outcomes: dict[str, dict[str, Outcome]] = {}
+        #: More than any resource that was forgotten was ever marked.
+        self._first_mark = 0
 
     def resource(self, name: str) -> Sighting[DrbdStatus]:
         """What is known of a DRBD resource."""
-        return self.kernel.setdefault(name, Sighting())
+        found = self.kernel.get(name)
+        if found is None:
+            found = self.kernel[name] = Sighting(marks=self._first_mark)
+        return found
+
+    def forget_resource(self, name: str) -> None:
+        """The kernel has no such resource, and no replica here has its name: nobody will ask."""
+        sighting = self.kernel.pop(name, None)
+        if sighting is not None:
+            self._first_mark = max(self._first_mark, sighting.marks + 1)
+        for known in (self.paths, self.link_losses, self.progress_looked, self.progress_reported):
+            known.pop(name, None)
+        self.strangers.discard(name)
 
     def file(self, path: str) -> Sighting[str]:
         """What is known of a file."""

@@ -25,7 +25,7 @@ from quorate.api.meta import NodeName, ObjectMeta, VolumeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.drbd import ReplicaType
-from quorate.api.storage.drbdrop import CreateNewUUID, DRBDResourceOperationSpec, OperationType
+from quorate.api.storage.drbdrop import ByteRange, CreateNewUUID, DRBDResourceOperationSpec, OperationType
 from quorate.api.storage.rvr import ReplicatedVolumeReplica, ReplicatedVolumeReplicaSpec
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
@@ -118,6 +118,50 @@ def test_a_resource_that_belongs_to_nobody_here_is_left_alone() -> None:
             here.machine.streams[0].put_nowait("2030 change resource name:somebody-elses role:Primary")
             await sim.clock.sleep(1000)
             assert {said for said in here.machine.ran if "events2" not in said} == {"drbdsetup status --json"}
+
+    run(main, seed=1)
+
+
+def test_of_a_volume_that_has_left_the_node_nothing_is_remembered() -> None:
+    async def main(sim: Simulation) -> None:
+        async with agent(sim) as here:
+            await here.create("pvc-1-0")
+            await sim.clock.sleep(10)
+            stream = here.machine.streams[0]
+            stream.put_nowait("2030 change connection name:pvc-1 peer-node-id:1 conn-name:n1 connection:Connecting")
+            stream.put_nowait("2030 change peer-device name:pvc-1 peer-node-id:1 conn-name:n1 volume:0 done:1.00")
+            await sim.clock.sleep(10)
+            memory = here.node.memory
+            assert set(memory.kernel) == set(memory.link_losses) == set(memory.progress_looked) == {"pvc-1"}
+            await here.store.delete(ReplicatedVolumeReplica, "pvc-1-0")
+            await sim.clock.sleep(60)
+            stream.put_nowait("2030 destroy resource name:pvc-1")
+            await sim.clock.sleep(1000)
+            kept = (memory.kernel, memory.link_losses, memory.progress_looked, memory.files, memory.paths)
+            assert [set(each) - {"/proc/crypto"} for each in kept] == [set()] * 5
+            assert not [work for work in memory.works() if "pvc-1" in work]
+
+    run(main, seed=1)
+
+
+def test_a_range_whose_zeroing_an_earlier_agent_began_is_given_up() -> None:
+    async def main(sim: Simulation) -> None:
+        async with agent(sim) as here:
+            here.machine.answers["drbdsetup status"] = Completed(0, json.dumps([kernel_json("pvc-1")]))
+            await here.create("pvc-1-0")
+            spec = DRBDResourceOperationSpec(
+                node_name=NodeName(HERE),
+                drbd_resource_name=ReplicaName("pvc-1-0"),
+                type=OperationType.ZERO_RANGE,
+                range=ByteRange(start=0, end=4096),
+            )
+            metadata = ObjectMeta(name="pvc-1-zero", labels={labels.NODE: HERE})
+            await here.store.create(DRBDResourceOperation(metadata=metadata, spec=spec))
+            await here.store.patch_status(DRBDResourceOperation, "pvc-1-zero", patch={"phase": "Running"})
+            await sim.clock.sleep(60)
+            found = await here.store.get(DRBDResourceOperation, "pvc-1-zero")
+            assert (found.status.phase, found.status.message[:12]) == ("Failed", "interrupted:")
+            assert not [said for said in here.machine.ran if said.startswith("dd ")]
 
     run(main, seed=1)
 

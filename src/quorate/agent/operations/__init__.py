@@ -8,7 +8,8 @@
 | `ZeroRange`     | overwrites a part of a volume that nobody uses, as its Primary for that moment     | `zeroing`    |
 
 ``Running`` is written before anything is run: an agent that finds it so goes on, or begins again where that does no
-harm. Final phases stay as they are. A type that is not in the table fails and says so.
+harm, or gives up where it would (``ZeroRange``). Final phases stay as they are. A type that is not in the table fails
+and says so.
 """
 
 from quorate.agent.operations.case import Case, Ruling

@@ -37,6 +37,8 @@ class Case:
     busy: bool
     #: What became of its commands, by purpose; of this operation only.
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    #: It was this agent, since its start, that declared it Running.
+    begun: bool = False
     #: The last look at the kernel failed.
     blind: bool = False
     #: How often a link of the resource was seen to go, or may have gone unseen.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -65,6 +66,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             current=sighting.current,
             status=sighting.value,
             busy=node.hands.busy(work),
+            begun=about in node.memory.operations_begun,
             blind=bool(sighting.error),
             outcomes={
                 purpose: outcome
@@ -85,7 +87,8 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
         written = PatchStatus(operation, replace(operation, status=ruling.status), if_unchanged=True)
         if written.patch:
             # Only that: what follows from it is done by the pass that sees it.
-            return Plan(transition=written, requeue_after=ruling.again)
+            noted = partial(_note, node.memory.operations_begun, operation.metadata.uid, ruling.status.phase)
+            return Plan(transition=written, effects=(noted,), requeue_after=ruling.again)
         return Plan(effects=effects, requeue_after=ruling.again)
 
     return (
@@ -103,6 +106,10 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
 def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
     """None."""
     return ()
+
+
+def _note(begun: set[str], uid: str, phase: OperationPhase | None) -> None:
+    (begun.add if phase is OperationPhase.RUNNING else begun.discard)(uid)
 
 
 def _age(operation: DRBDResourceOperation) -> tuple[str, str]:

@@ -49,6 +49,9 @@ def go_on(case: Case, now: datetime) -> Ruling:
         last = case.outcomes.get(purpose)
         if last is not None and not last.succeeded:
             return failed_command(case, now, last)
+    if not case.begun:
+        # Another agent began, and may have written all of it; whoever has used the volume since then wrote there too.
+        return failed(case, now, "interrupted: whether anything was written is not known")
     if obstacle := _obstacle(case):
         # Not kept for later: whoever uses the volume meanwhile may write there.
         return failed(case, now, f"not run: {obstacle}")

@@ -236,8 +236,9 @@ class Replicas:
             log.warning("the kernel has a resource that belongs to no replica of this node", resource=resource)
         if self._texts.pop(resource, None) is not None:
             file = file_of(self._node, resource)
-            for path in (file, f"{file}_tmp"):
+            for path in (file, f"{file}_tmp", f"{file}_new"):
                 memory.files.pop(path, None)
             for work in (resource_work(resource), look_work(resource), guard_work(resource)):
                 memory.forget(work)
-            memory.progress_reported.pop(resource, None)
+        if sighting is None or sighting.value is None:
+            memory.forget_resource(resource)
