@@ -12,6 +12,7 @@ import pytest
 from quorate.agent.check import ClusterFacts, Facts, Item, State, gather, gather_cluster, judge, passed
 from quorate.agent.check.facts import parse_module_option
 from quorate.agent.crypto import parse_crypto
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed
 from quorate.agent.settings import Settings
 from quorate.api import all_kinds, names
@@ -37,6 +38,8 @@ WELL = Facts(
         "drbdsetup": "drbdsetup - Configure the DRBD kernel module.",
         "drbdmeta": "USAGE: drbdmeta",
         "lvm": "  LVM version:     2.03.16(2) (2022-05-18)",
+        "dmsetup": "Library version:   1.02.185 (2022-05-18)",
+        "blkdiscard": "blkdiscard from util-linux 2.38.1",
         "lsblk": "lsblk from util-linux 2.38.1",
         "smartctl": "smartctl 7.3 2022-02-28 r5338",
         "ledctl": "Intel(R) Enclosure LED Control Application 0.95",
@@ -47,6 +50,7 @@ WELL = Facts(
     usermode_helper_at_load="disabled",
     drbd_service="disabled, inactive",
     hashes=frozenset({"sha256", "sha1"}),
+    lvm_filter='global_filter=["a|/dev/sd.*|","r|^/dev/drbd.*|"]',
     volume_groups=("vg0",),
     config_directory="/var/lib/quorate/drbd.d",
     state_directory="/var/lib/drbd",
@@ -93,6 +97,13 @@ def test_without_an_api_server_nothing_is_said_of_it() -> None:
         ({"drbdsetup": None}, "drbdsetup", State.MISSING, True),
         ({"drbdmeta": None}, "drbdmeta", State.MISSING, True),
         ({"lvm": None}, "lvm", State.MISSING, True),
+        ({"dmsetup": None}, "dmsetup", State.MISSING, True),
+        ({"blkdiscard": None}, "blkdiscard", State.MISSING, True),
+        ({"lvm_filter": None}, "LVM filter", State.MISSING, True),
+        ({"lvm_filter": None, "lvm_has_list": True}, "LVM filter", State.OK, True),
+        ({"lvm_filter": 'global_filter=["r/^\\/dev\\/drbd/","r|/dev/rbd|"]'}, "LVM filter", State.OK, True),
+        ({"lvm_filter": 'global_filter="r|/dev/drbd.*|"'}, "LVM filter", State.OK, True),
+        ({"lvm_filter": 'global_filter=["r|/dev/rbd|","a|/dev/drbd.*|"]'}, "LVM filter", State.WRONG, True),
         ({"lsblk": None}, "lsblk", State.MISSING, True),
         ({"smartctl": None}, "smartctl", State.MISSING, True),
         ({"ledctl": None}, "ledctl", State.MISSING, False),
@@ -254,7 +265,9 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
             ("systemctl", "is-active", "drbd.service"): Completed(3, "inactive\n"),
             ("modprobe", "-n", "-q", "crypto-sha1"): "",
             ("modprobe", "-n", "-q", "crypto-sha256"): Completed(1, ""),
-            ("vgs", "--reportformat", "json", "-o", "vg_name"): '{"report": [{"vg": [{"vg_name": "vg0"}]}]}',
+            ("lvmconfig", "devices/global_filter"): 'global_filter=["r|^/dev/drbd.*|"]\n',
+            ("lvmconfig", "devices/use_devicesfile"): "use_devicesfile=0\n",
+            lvm("vgs", "--reportformat", "json", "-o", "vg_name"): '{"report": [{"vg": [{"vg_name": "vg0"}]}]}',
             ("stat", "-f", "-c", "%T", "/var/lib/drbd"): "xfs\n",
             ("getent", "ahostsv4", "n1"): "10.0.0.1  STREAM n1\n10.0.0.1  DGRAM\n192.0.2.1 STREAM\n",
         },
@@ -279,6 +292,8 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
             "drbdsetup": "drbdsetup - Configure",
             "drbdmeta": "USAGE: drbdmeta",
             "lvm": None,
+            "dmsetup": None,
+            "blkdiscard": None,
             "lsblk": None,
             "smartctl": None,
             "ledctl": None,
@@ -290,6 +305,7 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
         drbd_service="disabled, inactive",
         hashes=frozenset({"sha256"}),
         loadable_hashes=frozenset({"sha1"}),
+        lvm_filter='global_filter=["r|^/dev/drbd.*|"]',
         volume_groups=("vg0",),
         config_directory="/var/lib/quorate/drbd.d",
         state_directory="/var/lib/drbd",
@@ -319,7 +335,7 @@ async def test_nothing_on_a_machine_is_an_answer_too() -> None:
 
 @pytest.mark.parametrize("said", ["", "{", "[]", '{"report": 1}', '{"report": [{"vg": [{}]}]}'])
 async def test_volume_groups_that_cannot_be_read_are_not_known(said: str) -> None:
-    machine = Scripted({("true",): "", ("vgs", "--reportformat", "json", "-o", "vg_name"): said}, {})
+    machine = Scripted({("true",): "", lvm("vgs", "--reportformat", "json", "-o", "vg_name"): said}, {})
     assert (await gather(machine, node_name="n1", settings=Settings())).volume_groups is None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorate.agent.crypto import parse_crypto
+from quorate.agent.lvm.filtering import lvm
 from quorate.agent.machine import CommandHung, CommandNotFound, Completed, Machine
 from quorate.agent.settings import Settings
 from quorate.api.cluster_config import DrbdSettings
@@ -17,6 +18,8 @@ PROBES: Mapping[str, tuple[str, ...]] = {
     "drbdsetup": ("drbdsetup", "help"),
     "drbdmeta": ("drbdmeta",),
     "lvm": ("lvm", "version"),
+    "dmsetup": ("dmsetup", "--version"),
+    "blkdiscard": ("blkdiscard", "--version"),
     "lsblk": ("lsblk", "--version"),
     "smartctl": ("smartctl", "--version"),
     "ledctl": ("ledctl", "--version"),
@@ -47,6 +50,9 @@ class Facts:
     #: Algorithms that the kernel has, and those that it could load.
     hashes: frozenset[str] = frozenset()
     loadable_hashes: frozenset[str] = frozenset()
+    #: Which devices the host's own LVM commands leave out, and whether they look only at those of a list.
+    lvm_filter: str | None = None
+    lvm_has_list: bool = False
     volume_groups: tuple[str, ...] | None = None
     config_directory: str = ""
     #: Why nothing can be written there; "" when it can.
@@ -95,6 +101,8 @@ async def gather(
         loadable_hashes=frozenset(
             [name for name in ("sha1", "sha256") if await look.succeeds("modprobe", "-n", "-q", f"crypto-{name}")]
         ),
+        lvm_filter=await look.word("lvmconfig", "devices/global_filter"),
+        lvm_has_list=await look.word("lvmconfig", "devices/use_devicesfile") == "use_devicesfile=1",
         volume_groups=await look.volume_groups(),
         config_directory=settings.config_directory,
         config_problem=await look.writing_problem(settings.config_directory),
@@ -199,7 +207,7 @@ class _Look:
         return ", ".join(dict.fromkeys(state for state in states if state)) or "not there"
 
     async def volume_groups(self) -> tuple[str, ...] | None:
-        done = await self.run("vgs", "--reportformat", "json", "-o", "vg_name")
+        done = await self.run(*lvm("vgs", "--reportformat", "json", "-o", "vg_name"))
         if done is None or done.exit_code != 0:
             return None
         try:

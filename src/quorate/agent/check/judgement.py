@@ -8,12 +8,15 @@ from ipaddress import ip_address
 from quorate.agent.check.cluster import ClusterFacts
 from quorate.agent.check.facts import Facts
 from quorate.agent.check.report import Item, State
+from quorate.agent.lvm.filtering import WITHOUT_DRBD
 
 #: The oldest drbd-utils whose output and options we know.
 OLDEST_UTILS = (9, 20)
 #: File systems whose contents a reboot, or a new container, does not bring back.
 VOLATILE = frozenset({"tmpfs", "ramfs", "overlayfs", "rootfs", "squashfs"})
 
+#: A pattern of LVM that refuses, whatever character it is put in.
+_LEAVES_DRBD_OUT = re.compile(r'"r(.)[^"]*drbd[^"]*\1"')
 _UTILS_VERSION = re.compile(r"^DRBDADM_VERSION=([0-9]+)\.([0-9]+)", re.MULTILINE)
 
 
@@ -27,7 +30,8 @@ def judge(facts: Facts, cluster: ClusterFacts | None = None, *, place: str = "")
         usermode_helper(facts),
         drbd_service(facts),
         hashes(facts),
-        tool(facts, "lvm"),
+        *(tool(facts, name) for name in ("lvm", "dmsetup", "blkdiscard")),
+        lvm_filter(facts),
         volume_groups(facts),
         tool(facts, "lsblk"),
         tool(facts, "smartctl"),
@@ -67,6 +71,8 @@ _TOOLS = {
     "drbdsetup": ("drbd-utils", "tells the state of DRBD resources and their events", True),
     "drbdmeta": ("drbd-utils", "creates and reads DRBD metadata", True),
     "lvm": ("lvm2", "makes, grows and removes the volumes under replicas", True),
+    "dmsetup": ("dmsetup", "shows where DRBD metadata are on a disk that grew before a power loss", True),
+    "blkdiscard": ("util-linux", "zeroes what a volume grows by", True),
     "lsblk": ("util-linux", "finds the drives of the node", True),
     "smartctl": ("smartmontools", "tells the health of drives", True),
     "ledctl": ("ledmon", "lights the LED of a drive that is to be pulled", False),
@@ -142,6 +148,18 @@ def hashes(facts: Facts) -> Item:
         fix = "a kernel with CONFIG_CRYPTO_SHA256 and CONFIG_CRYPTO_HMAC"
         return Item("hash algorithms", State.MISSING, "neither sha256 nor sha1", purpose, fix)
     return Item("hash algorithms", State.OK, ", ".join(known), purpose)
+
+
+def lvm_filter(facts: Facts) -> Item:
+    """Our own commands leave DRBD's devices out; udev's and other people's must too."""
+    name, purpose = "LVM filter", "LVM must not open DRBD devices: it hangs on one without quorum, or keeps one in use"
+    fix = f'in /etc/lvm/lvm.conf, devices {{ global_filter = ["{WITHOUT_DRBD}"] }}, beside what is there'
+    if facts.lvm_has_list:
+        return Item(name, State.OK, "a list of devices", purpose)
+    if facts.lvm_filter is None:
+        return Item(name, State.MISSING, "no global_filter", purpose, fix)
+    state = State.OK if _LEAVES_DRBD_OUT.search(facts.lvm_filter) else State.WRONG
+    return Item(name, state, facts.lvm_filter, purpose, "" if state is State.OK else fix)
 
 
 def volume_groups(facts: Facts) -> Item:

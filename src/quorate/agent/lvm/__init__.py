@@ -2,11 +2,13 @@
 
 ``looker`` is the one pair of eyes; ``report`` reads what LVM prints, ``seen`` holds it. ``logical_volumes`` composes
 the decisions ``creating``, ``growing`` and ``removing``, each a pure function of a ``piece``; ``groups`` and ``pools``
-decide about the volume groups. ``commands`` has every command line; ``strays`` tells of volumes without an owner.
+decide about the volume groups. ``commands`` has every command line, ``filtering`` what goes with each, ``heavy`` starts
+those that take hours; ``strays`` tells of volumes without an owner.
 
 What must survive a crash is in LVM's own tags, changed in single commands: ``quorate.new`` while the contents are not
-yet as they must be, ``quorate.llv=<uid>`` for whom it was made, ``quorate.zero`` where every unwritten byte is zero.
-So a killed agent, and a lost status, cost nothing but doing the last thing again.
+yet as they must be, ``quorate.llv=<uid>`` for whom it was made, ``quorate.zero`` where every unwritten byte is zero,
+``quorate.end=<bytes>`` where DRBD's metadata may still be. So a killed agent, and a lost status, cost nothing but doing
+the last thing again.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-_WITHOUT_DRBD: Final = 'devices{filter=["r|^/dev/drbd.*|"]}'
+#: A pattern of LVM that refuses DRBD's devices, under any of their names.
+WITHOUT_DRBD: Final = "r|^/dev/drbd.*|"
 
 
 def lvm(program: str, *arguments: str) -> tuple[str, ...]:
     """The command line."""
-    return (program, "--config", _WITHOUT_DRBD, *arguments)
+    return (program, "--config", f'devices{{filter=["{WITHOUT_DRBD}"]}}', *arguments)
