@@ -192,7 +192,8 @@ def complete(source: PeerDevice, target: PeerDevice) -> None:
     if twopc.far_primary(target.device.resource, primaries, twopc.directly_connected(target.device.resource)):
         _end(target, source, Disk.OUTDATED)
         return
-    theirs.push_history(theirs.current_uuid)
+    for older in (*reversed(mine.history), theirs.current_uuid):
+        theirs.push_history(older)
     theirs.current_uuid = mine.current_uuid
     target.device.exposed_uuid = mine.current_uuid
     for node_id, slot in mine.peers.items():

@@ -145,7 +145,9 @@ def in_sync(first: PeerDevice, second: PeerDevice) -> None:
 def met_without_resync(first: PeerDevice, second: PeerDevice) -> None:
     """Equal generations: marks that say otherwise come from a crash, or missed the end of a resync by somebody else.
 
-    Differences that an online verify found stay marked.
+    Differences that an online verify found stay marked, and so does what a peer lacks whose disk is away just now.
     """
+    if first.device.metadata is None or second.device.metadata is None:
+        return
     if not any(peer.slot is not None and peer.slot.verified for peer in (first, second)):
         in_sync(first, second)

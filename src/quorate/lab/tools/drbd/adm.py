@@ -19,7 +19,9 @@ from quorate.lab.tools.process import Process, Program
 
 _NAMED_FROM = 10
 _FAILED, _INVALID, _CANNOT_OPEN = 1, 10, 20
-_WHOLE = frozenset({"role", "cstate", "primary", "secondary", "connect", "disconnect", "down", "status"})
+_WHOLE = frozenset(
+    ["up", "down", "primary", "secondary", "role", "cstate", "connect", "disconnect", "forget-peer", "status"],
+)
 _SEVERAL = frozenset({"net-options"})  # one that fails does not keep the next from being tried
 
 
