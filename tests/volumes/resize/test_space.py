@@ -1,0 +1,75 @@
+"""Room for a larger volume, on all of its disks or on none (M13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+import pytest
+
+from quorate.api.conditions.rv import DiskAllocation
+from quorate.disks.requests import State
+from quorate.volumes.resize import reserve, verdicts
+from quorate.volumes.resize.space import asked_size
+from quorate.volumes.view import VolumeView
+from tests.volumes.attach.making import THREE, of
+from tests.volumes.replica.making import GI, MI, NEEDED, assembled, ledger, with_rv
+
+LARGER = 2 * GI
+#: 2 GiB with DRBD's metadata, in extents of 4 MiB.
+ROOM = 2151677952
+
+
+def growing(size: str = "2Gi") -> VolumeView:
+    return with_rv(of(THREE), size=size)
+
+
+def with_ledgers(view: VolumeView, asked: int, granted: int, *numbers: int) -> VolumeView:
+    return assembled(
+        view,
+        [
+            changed(each, ledgers=(ledger(each.id, asked, granted),)) if each.id in numbers else each
+            for each in view.replicas
+        ],
+    )
+
+
+def requested(view: VolumeView) -> list[int]:
+    return [int(next(iter(write.intended.spec.replicas.values()))) for write in reserve(view).writes]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [("1Gi", None), ("512Mi", None), ("2Gi", LARGER), ("1073741825", GI + 4096)]
+)
+def test_a_volume_only_grows_in_whole_blocks(size: str, expected: int | None) -> None:
+    assert asked_size(growing(size)) == expected
+
+
+def test_nothing_is_asked_for_while_the_volume_is_as_large_as_it_should_be_or_is_going() -> None:
+    assert reserve(of(THREE)).writes == ()
+    assert reserve(with_rv(growing(), deleting=True)).writes == ()
+
+
+def test_every_disk_is_asked_and_nothing_more_until_all_have_answered() -> None:
+    room = reserve(growing())
+    assert room.state is State.PENDING
+    assert len(room.writes) == 3
+    some = with_ledgers(growing(), ROOM, ROOM, 0, 1)
+    assert len(reserve(some).writes) == 1
+    assert reserve(with_ledgers(growing(), ROOM, ROOM, 0, 1, 2)).state is State.GRANTED
+
+
+def test_a_volume_that_is_deleted_while_it_waits_gives_back_what_it_asked_for() -> None:
+    asked = with_ledgers(growing(), ROOM, NEEDED, 0, 1)
+    assert len(reserve(with_rv(asked, deleting=True)).writes) == 2
+
+
+def test_what_is_said_while_room_is_missing() -> None:
+    (pending,) = verdicts(growing())
+    assert pending.reason == DiskAllocation.PENDING.code
+    assert verdicts(of(THREE)) == ()
+    assert verdicts(with_ledgers(growing(), ROOM, ROOM, 0, 1, 2)) == ()
+
+
+def test_the_size_asked_for_is_what_drbd_needs_in_whole_extents() -> None:
+    assert ROOM % (4 * MI) == 0
+    assert set(requested(growing())) == {ROOM}
