@@ -57,6 +57,23 @@ def gone(level: Replication, kinds: list[ReplicaType], old: int) -> Tale:
     return tell
 
 
+def cut_off(level: Replication, kinds: list[ReplicaType], old: int) -> Tale:
+    """A copy's links are cut while its agent is heard: it applies every step, and has no quorum. It is replaced."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, user)
+        everybody = set(range(len(story.machines.hosts)))
+        story.machines.cut([{old}, everybody - {old}])
+        story.agents()
+        story.add(len(kinds), kinds[old])
+        story.settle()
+        story.delete(old)
+        story.settle()
+        return story
+
+    return tell
+
+
 def back(user: int | None) -> Story:
     """3D: a node is lost, replaced, and returns before its replica is removed."""
     story = begin(_BOTH, [D, D, D], user)
@@ -104,6 +121,8 @@ TALES: Mapping[str, Tale] = {
     "3D and a node goes": gone(_BOTH, [D, D, D], 1),
     "2D+1TB and a node goes": gone(_AVAILABILITY, [D, D, TB], 1),
     "2D+1TB and the tie-breaker's node goes": gone(_AVAILABILITY, [D, D, TB], 2),
+    "3D and a copy is cut off": cut_off(_BOTH, [D, D, D], 1),
+    "2D+1TB and a copy is cut off": cut_off(_AVAILABILITY, [D, D, TB], 1),
     "3D and a node returns": back,
     "3D and a copy becomes access": retyped,
     "2D and access becomes a copy": promoted,

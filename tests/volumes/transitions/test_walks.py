@@ -42,6 +42,11 @@ WALKS = {
         "Promote Hide Forget ShowTieBreaker Join Connect ShowTieBreaker",
         "D0 D1 TB3",
     ),
+    "3D and a copy is cut off": (f"Promote {ADD} {REMOVE}", "D0 D2 D3"),
+    "2D+1TB and a copy is cut off": (
+        f"Promote {ADD_BESIDE_TIE_BREAKER} Hide TakeDown Forget ShowTieBreaker",
+        "D0 TB2 D3",
+    ),
     "3D and a copy becomes access": (f"Promote {ADD} {REMOVE} Join Connect", "D0 (A1) D2 D3"),
     "2D and access becomes a copy": ("Promote Join Connect TakeDown Forget Settle Join Connect Show", "D0 D1 D2"),
     "3D and a node returns": (f"Promote {ADD} readmission {REMOVE}", "D0 D2 D3"),
@@ -169,6 +174,18 @@ def test_a_copy_is_not_given_up_before_the_promised_ones_are_up_to_date_without_
     story.controller()
     assert story.waits() == "CopiesMissing: 2 of 3 promised copies are up to date without [1]: [0 2]"
     assert story.shape() == "D0 D1 D2"
+
+
+def test_one_that_falls_silent_after_it_went_down_is_forgotten_all_the_same() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, "TakeDown")
+    story.agents()
+    story.lose(1)
+    story.settle()
+    assert story.shape() == "D0 D2 D3"
 
 
 def test_a_member_that_is_in_use_is_not_removed() -> None:

@@ -31,6 +31,7 @@ from quorate.volumes.transitions.members import (
     says_connected,
     tie_breakers,
     voters,
+    without_quorum,
 )
 from quorate.volumes.transitions.rules import SLOWNESS
 from quorate.volumes.view import VolumeView
@@ -82,7 +83,7 @@ def not_alone(view: VolumeView, members: Iterable[Member]) -> Wait | None:
     promise = promise_of(view)
     promised = promise.minimum_redundancy if promise is not None else 1
     good = [name for name in good_copies(view) if name not in away]
-    if not is_serving(view):
+    if not is_serving(view) or without_quorum(view):
         return _refusal("NoQuorum", "the members that are here have no quorum without it", away)
     if len(good) < promised:
         return _refusal("CopiesMissing", f"{len(good)} of {promised} promised copies are here: {ids(good)}", away)

@@ -100,7 +100,7 @@ def may_be_forgotten(view: VolumeView, transition: Transition) -> Wait | None:
         return None
     if is_forced(transition):
         return _may_be_forced_out(view, transition, member)
-    if not member.excused and (not is_fresh(view, name) or is_up(view, name)):
+    if is_up(view, name):
         return _wait("NotDown", f"{ids([name])} is not down yet", name)
     return copies_missing(view, transition) if is_diskful(member) else None
 

@@ -68,24 +68,47 @@ def is_up_to_date(view: VolumeView, name: ReplicaName) -> bool:
 
 
 def good_copies(view: VolumeView, without: ReplicaName | None = None) -> tuple[ReplicaName, ...]:
-    """Voters whose copy is good now."""
+    """Voters whose copy is good now. One without quorum may take itself for up to date, and is not."""
     return tuple(
         member.name
         for member in voters(view.members)
-        if member.name != without and not member.excused and is_up_to_date(view, member.name)
+        if member.name != without
+        and not member.excused
+        and is_up_to_date(view, member.name)
+        and _is_quorate(view, member.name)
     )
 
 
+def _is_quorate(view: VolumeView, name: ReplicaName) -> bool:
+    """By its own word, or as one that is in touch with such a one."""
+    state = view.state_of(name)
+    if state.quorum is not None:
+        return state.quorum
+    return any(view.state_of(other).quorum for other in state.said_by)
+
+
 def is_serving(view: VolumeView) -> bool:
-    """Whether every voter that is up has quorum, by its own word, and there is one."""
-    said = [view.state_of(member.name) for member in voters(view.members) if is_up(view, member.name)]
-    return bool(said) and all(state.quorum for state in said)
+    """Whether some voter has quorum, by its own word. Only one side can have it."""
+    return any(view.state_of(member.name).quorum for member in voters(view.members) if is_up(view, member.name))
+
+
+def without_quorum(view: VolumeView) -> tuple[ReplicaName, ...]:
+    """Voters that are up and have no quorum."""
+    return tuple(
+        member.name
+        for member in voters(view.members)
+        if is_up(view, member.name) and not view.state_of(member.name).quorum
+    )
 
 
 def out_of_touch(view: VolumeView, name: ReplicaName) -> tuple[ReplicaName, ...]:
-    """Voters that are up, and that a member is not in touch with."""
+    """Voters that have quorum, and that a member is not in touch with. One that is cut off itself is not missed."""
     return tuple(
         other.name
         for other in voters(view.members)
-        if other.name != name and not other.excused and is_up(view, other.name) and not view.connected(name, other.name)
+        if other.name != name
+        and not other.excused
+        and is_up(view, other.name)
+        and view.state_of(other.name).quorum
+        and not view.connected(name, other.name)
     )
