@@ -31,7 +31,7 @@ class _Vocabulary(click.Group):
 
 
 @click.group(cls=_Vocabulary)
-@click.option("--data", help="The data directory of the running `quorate up`.")
+@click.option("--data", help="The data directory of the running `quorate up`; default: as up's, else KUBECONFIG.")
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path), help="Its kubeconfig, if it is not in its data directory."
 )
@@ -68,7 +68,8 @@ def _node_troubles(node: NodeTruth) -> list[str]:
         found.append(f"{node.name}: its agent does not run")
     if not node.reaches_api:
         found.append(f"{node.name}: cut off from the API")
-    found += [f"{node.name}: {command!r} hangs or is slow" for command in node.troubled_commands]
+    found += [f"{node.name}: {command!r} hangs" for command in node.hanging_commands]
+    found += [f"{node.name}: {command!r} takes {late:g} s longer" for command, late in node.slow_commands.items()]
     for drive in node.drives:
         name = f"{node.name}: drive {drive.serial} of slot {drive.slot}"
         if not drive.device:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--data", help="The data directory of the running `quorate up`.")
+@click.option("--data", help="The data directory of the running `quorate up`; default: as up's, else KUBECONFIG.")
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path), help="Its kubeconfig, if it is not in its data directory."
 )

@@ -143,6 +143,11 @@ class Cluster:
                 (self.cut.discard if up else self.cut.add)((source, destination))
 
     def _commands(self, fault: faults.Hang | faults.Slow | faults.Release) -> str:
+        if isinstance(fault, faults.Release):
+            released = [self.node(fault.node)] if fault.node else list(self.nodes.values())
+            for each in released:
+                each.interference.release()
+            return f"on {fault.node or 'all nodes'}, commands run as they should"
         node = self.node(fault.node)
         match fault:
             case faults.Hang():
@@ -151,9 +156,6 @@ class Cluster:
             case faults.Slow():
                 node.interference.slow[fault.command] = fault.seconds
                 return f"on {node.name}, {fault.command!r} takes {fault.seconds:g} s longer"
-            case faults.Release():
-                node.interference.release()
-                return f"on {node.name}, commands run as they should"
 
     def _drives(
         self,

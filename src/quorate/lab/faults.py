@@ -140,9 +140,9 @@ class Slow(_Fault, frozen=True):
 
 
 class Release(_Fault, frozen=True):
-    """End hanging and slowness on a node. What hung goes on."""
+    """End hanging and slowness, on one node or on all. What hung goes on."""
 
-    node: NodeName
+    node: Annotated[str, Meta(max_length=253, description="A node; none: all of them.")] = ""
 
 
 Fault = (

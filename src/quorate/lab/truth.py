@@ -45,8 +45,9 @@ class NodeTruth(msgspec.Struct, frozen=True, rename="camel"):
     reaches_api: bool
     drives: tuple[DriveTruth, ...]
     replicas: tuple[ReplicaTruth, ...] = ()
-    #: Beginnings of commands that hang, or are slow.
-    troubled_commands: tuple[str, ...] = ()
+    #: Beginnings of commands that hang, and of those that are late, with the seconds.
+    hanging_commands: tuple[str, ...] = ()
+    slow_commands: dict[str, float] = {}
 
 
 class Truth(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,7 +79,8 @@ def _node(node: SimulatedNode) -> NodeTruth:
             *(_drive(drive, "") for drive in node.pulled),
         ),
         replicas=tuple(_replicas(node)) if host.powered else (),
-        troubled_commands=(*sorted(node.interference.hanging), *sorted(node.interference.slow)),
+        hanging_commands=tuple(sorted(node.interference.hanging)),
+        slow_commands=dict(sorted(node.interference.slow.items())),
     )
 
 
