@@ -287,6 +287,21 @@ def test_failures_in_a_row_wait_longer_up_to_the_limit_and_success_forgets_them(
     assert 0.5 <= fresh <= 1.0
 
 
+def test_an_outage_of_the_store_makes_nobody_wait_long_and_counts_for_nothing_afterwards() -> None:
+    async def main(sim: Simulation) -> None:
+        queue = WorkQueue(clock=sim.clock, random=sim.random("queue"), observer=Silent())
+        delays = [queue.retry(KEYS[0], priority=FRESH, away=True) for _ in range(1000)]
+        assert min(delays[20:]) >= 5.0
+        assert max(delays) <= 10.0
+        assert len(set(delays[20:])) == len(delays[20:]), "all that has waited must not return at once"
+        assert queue.retry(KEYS[0], priority=FRESH) <= 0.005
+        queue.succeeded(KEYS[0])
+        assert not queue.failures
+        assert not queue.outages
+
+    run(main, seed=1)
+
+
 def test_neither_a_resync_nor_fresh_events_can_starve_the_other() -> None:
     queue = KeyQueue()
     resyncs = [Key("resync", f"{number:03}") for number in range(100)]

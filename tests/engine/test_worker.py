@@ -183,6 +183,61 @@ def test_a_failed_write_is_looked_at_again_in_the_way_its_failure_asks_for(
     run(main, seed=1)
 
 
+class AwayStore(TroubledStore):
+    """Can be read and watched, and not be written to until it is back."""
+
+    away: Callable[[], Exception] | None = None
+
+    async def patch_status(
+        self,
+        cls: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        patch: MergePatch,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> R:
+        if self.away is not None:
+            raise self.away()
+        return await super().patch_status(
+            cls, name, namespace, patch=patch, resource_version=resource_version, dry_run=dry_run
+        )
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        lambda: StoreUnreachable("no route"),
+        lambda: NotLeader("the Lease is not held"),
+        lambda: ServerTimeout("slow"),
+        lambda: OutcomeUnknown("reset"),
+    ],
+    ids=["unreachable", "no lease", "server error", "no answer"],
+)
+def test_after_a_long_outage_everything_that_it_has_held_up_is_written_within_seconds(
+    failure: Callable[[], Exception],
+) -> None:
+    """An agent's report once came two minutes after the API server was back: the key waited out its back-off."""
+
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim, AwayStore)
+        store.prepare(None)
+        for number in range(20):
+            await store.create(widget(f"w{number}", 1))
+        store.away = failure
+        manager = Manager(store, [controller()], clock=sim.clock, random=sim.random("manager"), identity="test")
+        running = asyncio.create_task(manager.run())
+        await sim.clock.sleep(4 * 3600)
+        store.away = None
+        await sim.clock.sleep(10.5)
+        assert {each.status.phase for each in (await store.list(Widget)).items} == {"Done"}
+        manager.stop()
+        await running
+
+    run(main, seed=1)
+
+
 def test_a_write_without_an_answer_is_given_up_in_time_and_then_read_again() -> None:
     async def main(sim: Simulation) -> None:
         store, metrics, passes = await work(sim, lambda store: store.prepare(None, hang=1000.0), seconds=30)

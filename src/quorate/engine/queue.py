@@ -4,7 +4,9 @@
 - A key may be added for later. Of several requests the earliest time and the highest priority count.
 - Higher priorities go first, and within one priority who came first. A waiting key that is asked for with a higher
   priority leaves its place and joins the end of that one.
-- Failures of a key in a row make it wait longer and longer; a success forgets them.
+- Failures of a key in a row make it wait longer and longer; a success forgets them. That the store was away is no
+  failure of the key's: it is counted apart, and makes nobody wait for more than a few seconds (``AWAY``). Otherwise
+  what an outage has held up would be written minutes after its end.
 
 Priorities keep a resync of ten thousand objects from delaying what just happened. So that the reverse cannot happen
 either, every ``FAIRNESS``-th pass is given to whichever of the keys that are next in their priority has been ready
@@ -36,6 +38,7 @@ RESYNC = -100
 FAIRNESS = 8
 
 RETRY = Backoff(first=0.005, longest=300.0)
+AWAY = Backoff(first=0.005, longest=10.0)
 
 
 @dataclass(slots=True)
@@ -239,6 +242,8 @@ class WorkQueue:
         self._monotonic, self._keys_wake, self._added = clock.monotonic, self.keys.wake, observer.added
         #: How often in a row passes over a key have failed.
         self.failures: dict[Key, int] = {}
+        #: How often in a row the store was away when a key needed it.
+        self.outages: dict[Key, int] = {}
         self._idle: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0.0
@@ -263,13 +268,22 @@ class WorkQueue:
         if self._idle:
             self._wake(now)
 
-    def retry(self, key: Key, *, priority: int, at_least: float = 0.0) -> float:
-        """Ask for another pass after a failure, the later the more there were; returns the delay."""
-        failures = self.failures[key] = self.failures.get(key, 0) + 1
-        delay = max(at_least, self._retry.delay(failures, self._random))
+    def retry(self, key: Key, *, priority: int, at_least: float = 0.0, away: bool = False) -> float:
+        """Ask for another pass after a failure, the later the more there were; returns the delay.
+
+        ``away``: the store could not be asked, so nothing is known against the key.
+        """
+        counted, backoff = (self.outages, AWAY) if away else (self.failures, self._retry)
+        failures = counted[key] = counted.get(key, 0) + 1
+        delay = max(at_least, backoff.delay(failures, self._random))
         self._observer.retried()
         self.add(key, priority=priority, after=delay)
         return delay
+
+    def succeeded(self, key: Key) -> None:
+        """Forget what went wrong with a key. Most have nothing to forget: whoever makes many passes asks before."""
+        self.failures.pop(key, None)
+        self.outages.pop(key, None)
 
     async def ready(self) -> None:
         """Wait until a key can be popped; QueueClosed when there will be none. Several may be told of the same key."""

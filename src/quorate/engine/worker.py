@@ -7,10 +7,15 @@ What a failure means:
 | Conflict, AlreadyExists, NotFound, StillThere  | conflict   | look again, with back-off: the cache is behind         |
 | OutcomeUnknown, any server error               | requeue    | read the object again past the cache, then look again  |
 | TooManyRequests                                | requeue    | look again when the server said, or later              |
-| NotLeader                                      | requeue    | look again, if the term goes on after all              |
+| NotLeader                                      | requeue    | look again soon, if the term goes on after all         |
 | the pass took too long                         | error      | read again if a write was under way, then look again   |
-| Invalid, Forbidden, StoreUnreachable, …        | error      | logged; look again, with back-off                      |
+| StoreUnreachable                               | error      | look again soon, for as long as it lasts               |
+| Invalid, Forbidden, …                          | error      | logged; look again, with back-off                      |
 | exception in observe or decide, InvalidPlan    | error      | also a panic, logged with its traceback; as above      |
+
+"Soon" is within seconds, also after hours: while nobody can be asked nothing is known against the key, and when the
+outage is over what it has held up must not wait for the end of a long back-off. The same goes for server errors and
+lost answers (``_AWAY``).
 
 An exception in a function of a Watch is a panic too. ``keys`` that fails wakes nobody, ``when`` that fails means yes,
 and everything else goes on: one bad object must not end a process that would meet it again at its next start.
@@ -47,6 +52,7 @@ from quorate.errors import (
     NotLeader,
     OutcomeUnknown,
     QuorateError,
+    StoreUnreachable,
     TooManyRequests,
 )
 
@@ -59,8 +65,11 @@ log = get_logger(__name__)
 SLICE = 0.001
 PASSES_IN_A_SLICE = 64
 
-#: Conflicts in a row, over about a second, before a key is logged as a warning.
+#: Conflicts in a row, over about a second, before a key is logged as a warning; and outages before it is no more.
 QUIET_PASSES = 8
+
+#: The store, or the right to write to it, is away for a while. Server errors are of this sort too.
+_AWAY = (NotLeader, OutcomeUnknown, StoreUnreachable)
 
 
 class _Job(NamedTuple):
@@ -212,8 +221,8 @@ class Worker(Generic[S]):
                 self._doubts[key] = doubts
 
     def _succeeded(self, key: Key, plan: Plan) -> None:
-        if self.queue.failures:
-            self.queue.failures.pop(key, None)
+        if self.queue.failures or self.queue.outages:
+            self.queue.succeeded(key)
         if plan.steps:
             for event in plan.events:
                 self._record(event)
@@ -248,6 +257,9 @@ class Worker(Generic[S]):
             case TimeoutError():
                 self._metrics.timeout()
                 said.error("pass took too long", limit=self.controller.timeout)
+            case StoreUnreachable():
+                say = said.error if self.queue.outages.get(job.key, 0) < QUIET_PASSES else said.debug
+                say("store cannot be reached", error=str(error))
             case InvalidPlan():
                 self._panicked(said)
             case QuorateError():
@@ -257,7 +269,8 @@ class Worker(Generic[S]):
         if result == "error":
             self._metrics.error()
         self._metrics.results[result]()
-        self.queue.retry(job.key, priority=job.priority, at_least=at_least)
+        away = isinstance(error, _AWAY) or (isinstance(error, ApiError) and error.code >= 500)
+        self.queue.retry(job.key, priority=job.priority, at_least=at_least, away=away)
 
     def _panicked(self, said: FilteringBoundLogger) -> None:
         self._metrics.panic()
