@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from quorate.agent.lvm.filtering import lvm
+from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW
 from quorate.agent.machine import CommandNotFound, Completed
 
@@ -19,6 +19,7 @@ MIB = 1024 * 1024
 EXTENT = 4 * MIB
 #: What a MiB can hold: something from before, zeros, what a user wrote, what a file had.
 OLD, ZEROS, DATA, FILE = b"ozdf"
+GARBAGE = b"gggg"
 CHECKSUM = "ab" * 64
 
 
@@ -62,6 +63,10 @@ class FakeMachine:
     violations: list[str] = field(default_factory=list)
     #: What was left on extents that nobody has, by group and number.
     left: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    #: Volumes whose zeros are in a drive's memory only.
+    unflushed: set[str] = field(default_factory=set)
+    #: Whether the command that runs lets LVM discard what it frees.
+    discards: bool = False
     _made: int = 0
 
     async def run(self, *argv: str, silence: float) -> Completed:
@@ -71,8 +76,9 @@ class FakeMachine:
             if words in " ".join(argv):
                 return refusal
         if argv[0].startswith(("lv", "vg", "pv")):
-            if argv[1:3] != lvm("")[1:]:
+            if argv[1:3] not in (lvm("")[1:], lvm_without_discards("")[1:]):
                 self.violations.append(f"{argv[0]} may read DRBD's devices")
+            self.discards = argv[1:3] != lvm_without_discards("")[1:]
             argv = (argv[0], *argv[3:])
             if silence < (60 if argv[0] in ("lvs", "vgs", "pvs") else 300):
                 self.violations.append(f"{argv[0]} may be killed after {silence} s")
@@ -226,7 +232,9 @@ class FakeMachine:
             group = words[-1].partition("/")[0]
             self.free[group] += lv.size // EXTENT
             for number, extent in enumerate(lv.extents):
-                self.left[group, extent] = bytes(lv.content[number * 4 : number * 4 + 4])
+                # What a drive was told to forget reads as it pleases, and what it has in memory goes with the power.
+                kept = not self.discards and lv.uuid not in self.unflushed
+                self.left[group, extent] = bytes(lv.content[number * 4 : number * 4 + 4]) if kept else GARBAGE
         return Completed(0, "")
 
     def _vgcreate(self, words: tuple[str, ...]) -> Completed:
@@ -245,7 +253,12 @@ class FakeMachine:
         lv = self._at(words[-1])
         if lv.open:
             return Completed(1, "", f"blkdiscard: {words[-1]}: Device or resource busy")
+        self.unflushed.add(lv.uuid)
         return self._write(lv, 0, len(lv.content), ZEROS)
+
+    def _sync(self, words: tuple[str, ...]) -> Completed:
+        self.unflushed.discard(self._at(words[0]).uuid)
+        return Completed(0, "")
 
     def _dd(self, words: tuple[str, ...]) -> Completed:
         given = dict(word.split("=", 1) for word in words)

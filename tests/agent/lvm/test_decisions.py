@@ -116,7 +116,7 @@ def zeroed(about: str, exit_code: int = 0) -> dict[str, Outcome]:
         (seen(12), None, CREATED, 10, [], "Created", "12Mi"),
         (seen(12), None, CREATED, 20, [], "Resizing", "12Mi"),
         (seen(12), None, RESIZING, 20, ["lvcreate"], "Resizing", "12Mi"),
-        (seen(12), spare(), RESIZING, 20, ["blkdiscard"], "Resizing", "12Mi"),
+        (seen(12), spare(), RESIZING, 20, ["blkdiscard", "sync"], "Resizing", "12Mi"),
         (seen(12), spare(flags="-wi-------"), RESIZING, 20, ["lvchange"], "Resizing", "12Mi"),
         # Of another growth.
         (seen(12), spare(4), RESIZING, 20, ["lvremove"], "Resizing", "12Mi"),
@@ -176,7 +176,7 @@ def test_extents_of_which_it_is_not_certain_that_they_are_zero_are_zeroed_again(
     volume = seen(12)
     volumes = SeenVolumes((volume, spare()))
     decision = judged(volume, RESIZING, llv(mib=20, uid="u1"), volumes=volumes, outcomes=outcomes)
-    assert commands_of(decision) == ["blkdiscard"]
+    assert commands_of(decision) == ["blkdiscard", "sync"]
     assert decision.work is not None
     assert decision.work.heavy
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace as changed
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quorate.agent.lvm.filtering import lvm
 from quorate.agent.memory import LogicalVolumeSeen, Outcome
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.view import KernelView, Text, View
@@ -54,7 +54,8 @@ LLV = "pvc-1-0-abcdef01"
 DISK = f"/dev/vg0/{LLV}"
 FILE = "/var/lib/quorate/drbd.d/pvc-1.res"
 METADATA_TAG = "quorate.md"
-FILTER = " ".join(lvm("")[1:]) + " "
+#: What goes with every command of LVM.
+FILTER = r"--config devices\{filter=\S* ?\S*\} "
 
 
 def peer(node_id: int, kind: ReplicaType = ReplicaType.DISKFUL, *, hidden: bool = False) -> Peer:
@@ -216,7 +217,7 @@ def commands(steps: tuple[Step, ...] | Decision) -> list[str]:
     """What is run, in words: without the file, which every drbdadm names, and LVM's filter."""
     found = steps.steps if isinstance(steps, Decision) else steps
     said = (" ".join(step.argv) for step in found if isinstance(step, Run))
-    return [each.replace(f"-c {FILE} ", "").replace(FILTER, "") for each in said]
+    return [re.sub(FILTER, "", each.replace(f"-c {FILE} ", "")) for each in said]
 
 
 def errors(decision: Decision) -> DrbdErrors:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -59,7 +60,7 @@ class Trouble:
         if self.kind == KILL:
             return self.lab.cluster.node(node).kill_agent
         hit = nodes if self.kind == ALL_POWER_AND_STATE else [self.lab.cluster.node(node)]
-        return lambda: [lose_power(each, state=self.kind != POWER) for each in hit] and None
+        return partial(lose_power, *hit, state=self.kind != POWER)
 
     def _blip(self) -> None:
         for one, other in (("node-1", "node-2"), ("node-2", "node-3"), ("node-1", "node-3")):
@@ -67,13 +68,14 @@ class Trouble:
         self.lab.sim.loop.call_later(10.0, self.lab.cluster.inject, faults.Heal())
 
 
-def lose_power(node: SimulatedNode, *, state: bool) -> None:
+def lose_power(*nodes: SimulatedNode, state: bool) -> None:
     """For a moment; and with it perhaps what DRBD knew of its disk."""
-    if node.host.powered:
+    for node in nodes:
         node.power_off()
-    for path in [path for path in node.host.paths() if state and path.startswith("/var/lib/drbd/")]:
-        del node.host.files[path]
-    node.power_on()
+        for path in [path for path in node.host.paths() if state and path.startswith("/var/lib/drbd/")]:
+            del node.host.files[path]
+    for node in nodes:
+        node.power_on()
 
 
 async def ask(volume: HandMadeVolume, size: int) -> None:
@@ -171,8 +173,7 @@ async def end(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> No
     assert not [tag for _, _, tags in disks(lab, volume) for tag in tags if "growing" in tag or "end" in tag]
     assert not [name for name, _, _ in disks(lab, volume) if "spare" in name]
     ran = len(commands.ran)
-    for node in lab.cluster.nodes.values():
-        lose_power(node, state=True)
+    lose_power(*lab.cluster.nodes.values(), state=True)
     await lab.sleep(60)
     await until_whole(volume)
     assert not [said for _, said in commands.ran[ran:] if said.startswith(("lvreduce", "lvextend"))]

@@ -11,9 +11,10 @@ leave everybody who uses that device hanging.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from quorate.agent.lvm.filtering import lvm
+from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW, SeenVolume
 from quorate.agent.steps import LVM, Run
 
@@ -80,9 +81,10 @@ def remove(volume: SeenVolume) -> Run:
 
 
 def discard_new(volume: SeenVolume) -> Run:
-    """Remove one that was never finished, by whoever began it."""
+    """Remove one that was never finished, by whoever began it, and leave on its extents what is there."""
     assert NEW in volume.tags, f"{volume.path} is not new"
-    return remove(volume)
+    command = lvm_without_discards("lvremove", "--yes", f"{volume.group}/{volume.name}")
+    return replace(remove(volume), argv=command)
 
 
 def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
@@ -95,10 +97,14 @@ def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
     )
 
 
-def zero_whole(volume: SeenVolume, *, about: str) -> Run:
-    """Zero a volume that nobody holds, by the device's own command where it has one. It reports each second."""
+def zero_whole(volume: SeenVolume, *, about: str) -> tuple[Run, ...]:
+    """Zero a volume that nobody holds, by the device's own command where it has one. It reports each second.
+
+    Zeros in a drive's memory go with the power: what is said of them afterwards must not outlive them.
+    """
     command = ("blkdiscard", "--zeroout", "--verbose", "--step", str(ZERO_STEP), volume.path)
-    return Run(command, ZERO_WHOLE, about=about, silence=ZERO_SILENCE)
+    flush = ("sync", volume.path)
+    return tuple(Run(argv, ZERO_WHOLE, about=about, silence=ZERO_SILENCE) for argv in (command, flush))
 
 
 def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:

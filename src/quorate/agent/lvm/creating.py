@@ -69,8 +69,8 @@ def unfinished(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
         work = piece.light(*_prepared(piece, volume))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
     if piece.spec.zeroed and not volume.pool and not is_zeroed(piece, volume):
-        step = commands.zero_whole(volume, about=whole(volume))
-        return attempt(piece, _pending(piece, "It is being zeroed."), piece.heavy(step), now)
+        work = piece.heavy(*commands.zero_whole(volume, about=whole(volume)))
+        return attempt(piece, _pending(piece, "It is being zeroed."), work, now)
     if piece.spec.source is None:
         work = piece.light(_finished(piece, volume, ""))
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)

@@ -15,4 +15,17 @@ WITHOUT_DRBD: Final = "r|^/dev/drbd.*|"
 
 def lvm(program: str, *arguments: str) -> tuple[str, ...]:
     """The command line."""
-    return (program, "--config", f'devices{{filter=["{WITHOUT_DRBD}"]}}', *arguments)
+    return _configured(program, arguments, "")
+
+
+def lvm_without_discards(program: str, *arguments: str) -> tuple[str, ...]:
+    """The same, for what gives extents back: what is on them stays, however LVM is set up.
+
+    Extents that a drive was told to forget read as it pleases. Zeros must stay zeros, and what a person may need again
+    must stay what it is.
+    """
+    return _configured(program, arguments, " issue_discards=0")
+
+
+def _configured(program: str, arguments: tuple[str, ...], more: str) -> tuple[str, ...]:
+    return (program, "--config", f'devices{{filter=["{WITHOUT_DRBD}"]{more}}}', *arguments)

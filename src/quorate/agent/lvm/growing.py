@@ -134,7 +134,7 @@ def _with_zeroed_extents(piece: Piece, volume: SeenVolume, size: int, now: datet
         return attempt(piece, piece.status, piece.light(commands.activate(spare)), now, still_usable=True)
     if not is_zeroed(piece, spare):
         status = _resizing(piece, f"The extents up to {size} bytes are being zeroed.")
-        work = piece.heavy(commands.zero_whole(spare, about=whole(spare)))
+        work = piece.heavy(*commands.zero_whole(spare, about=whole(spare)))
         return attempt(piece, status, work, now, still_usable=True)
     if not spare.extents or not all(each.startswith("/") for each in spare.extents):
         # Somebody is moving it to another drive just now.

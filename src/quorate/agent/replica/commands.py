@@ -66,7 +66,7 @@ def create_metadata(view: View, about: str) -> Run:
 
 
 def tag(view: View, device: str, about: str) -> Run:
-    """Say on the disk itself that it has metadata."""
+    """Say on the disk itself that it has metadata: they are never made again."""
     argv = lvm("lvchange", "--addtag", METADATA_TAG, device)
     return Run(argv, METADATA, about, silence=CHANGING_SILENCE, changes=(LVM,))
 

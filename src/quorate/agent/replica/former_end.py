@@ -18,7 +18,7 @@ from dataclasses import replace as changed
 from datetime import datetime
 
 from quorate.agent.lvm.commands import CHANGING_SILENCE
-from quorate.agent.lvm.filtering import lvm
+from quorate.agent.lvm.filtering import lvm_without_discards
 from quorate.agent.lvm.seen import former_ends
 from quorate.agent.memory import LogicalVolumeSeen, Outcome
 from quorate.agent.replica import commands
@@ -122,7 +122,7 @@ def _cut_back(view: View, volume: LogicalVolumeSeen, end: int) -> Verdict:
 def _shrink(name: str, size: int, about: str, old: bool) -> Run:
     # The file system is under DRBD, and none of LVM's business.
     ignored = () if old else ("--fs", "ignore")
-    argv = lvm("lvreduce", "--force", *ignored, "--size", f"{size}b", name)
+    argv = lvm_without_discards("lvreduce", "--force", *ignored, "--size", f"{size}b", name)
     return Run(argv, commands.SHRINK, about, silence=CHANGING_SILENCE, changes=(LVM,))
 
 
