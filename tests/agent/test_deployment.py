@@ -10,7 +10,11 @@ import yaml
 
 from quorate.agent.hands import GRACE as HANDS_GRACE
 from quorate.agent.lease import REQUEST_TIMEOUT
+from quorate.agent.own_objects import LABELLED
+from quorate.api.cluster_config import ClusterConfig
+from quorate.api.core import Event, Lease, Node
 from quorate.api.names import NAMESPACE
+from quorate.api.storage import ReplicatedVolume
 from quorate.config import Config, load
 from quorate.engine.manager import GRACE as MANAGER_GRACE
 from quorate.server.agent import make_machine, roots_of
@@ -72,6 +76,24 @@ def test_it_can_reach_the_host(pod: dict[str, Any], config: Config) -> None:
     assert pod["hostPID"]
     assert pod["hostNetwork"]
     assert pod["containers"][0]["securityContext"]["privileged"]
+
+
+def test_its_role_lets_it_read_what_it_watches_and_no_volume_and_delete_nothing() -> None:
+    (role,) = [one for one in documents("admission/agent-role.yaml") if one["kind"] == "ClusterRole"]
+    may: dict[str, set[str]] = {}
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                may.setdefault(f"{resource}.{group}".rstrip("."), set()).update(rule["verbs"])
+    assert not [resource for resource in may if "*" in resource]
+    assert not [resource for resource, verbs in may.items() if verbs & {"delete", "deletecollection", "update", "*"}]
+    read = {resource for resource, verbs in may.items() if {"get", "list", "watch"} <= verbs}
+    needed = {cls.KIND.qualified_resource for cls in (*LABELLED, ClusterConfig, Node, Lease, Event)}
+    assert read == needed
+    for cls in LABELLED:
+        kind = cls.KIND
+        assert "patch" in may[f"{kind.plural}.{kind.group}"] & may[f"{kind.plural}/status.{kind.group}"]
+    assert ReplicatedVolume.KIND.qualified_resource not in may
 
 
 def test_its_service_account_is_the_one_that_may(pod: dict[str, Any]) -> None:

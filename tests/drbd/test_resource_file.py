@@ -17,6 +17,9 @@ from tests.drbd.layouts import ACCESS, DISKFUL, TIE_BREAKER, VOLUME, Layout, Mem
 TWO_AND_A_TIE_BREAKER: Layout = (Member(DISKFUL), Member(DISKFUL), Member(TIE_BREAKER))
 
 EXPECTED = """\
+global {
+  usage-count no;
+}
 resource "pvc-1" {
   options {
     auto-promote no;

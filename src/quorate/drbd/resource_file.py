@@ -2,6 +2,8 @@
 
 What each line is there for, where it is not plain:
 
+- ``usage-count no``: every drbdadm is given this file alone (``-c``), and without that line it asks a server of its
+  makers, now and then, to be counted: on a node without a way there, that takes a while.
 - ``quorum majority`` only where a member counts for the others and has a disk; everyone else says 32, more than there
   can be, and has quorum only through a quorate peer (M21). A number would break the tie-breaker: recordings
   ``loss_2d_tb_qmr1``, ``matrix_2d_tb_q2_bm``.
@@ -27,6 +29,7 @@ UNREACHABLE_QUORUM: Final = 32
 PEER_DISK: Final = "/dev/of-another-node"
 #: drbdadm refuses a longer secret.
 MAX_SECRET_LENGTH: Final = 63
+_GLOBAL: Final = ("global {", "  usage-count no;", "}")
 
 
 def missing(config: DrbdConfig) -> tuple[str, ...]:
@@ -52,7 +55,7 @@ def render(volume: VolumeName, host_name: str, config: DrbdConfig) -> str:
     lacking = missing(config)
     if lacking:
         raise UnwritableConfig(f"the config of {volume} on {host_name} is not complete: {', '.join(lacking)} missing")
-    return "\n".join(_resource(volume, host_name, config)) + "\n"
+    return "\n".join((*_GLOBAL, *_resource(volume, host_name, config))) + "\n"
 
 
 def linked_peers(config: DrbdConfig) -> tuple[Peer, ...]:
