@@ -19,6 +19,7 @@ accident of timing in the recordings follows from that alone: see `change` about
     uuids, resync, verify           who has the newer data, and copying it
     disks, resize, io_engine        what is done to a replica, and what users of the device see
     status, events, show            what drbdsetup prints
+    module, kernel, …_calls         a node's module, and the calls
 """
 
 from quorate.lab.kernel.block import BlockDevice

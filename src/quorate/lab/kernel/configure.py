@@ -20,12 +20,12 @@ from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
 from quorate.lab.kernel.states import Conn, Role
 
 if TYPE_CHECKING:
-    from quorate.lab.kernel.kernel import Kernel
+    from quorate.lab.kernel.module import Module
 
 _MAX_NODE_ID = 31
 
 
-def new_resource(kernel: Kernel, name: str, node_id: int, options: Mapping[str, str]) -> Resource:
+def new_resource(kernel: Module, name: str, node_id: int, options: Mapping[str, str]) -> Resource:
     """A resource without anything in it."""
     return Resource(kernel, name, node_id, Options(RESOURCE_DEFAULTS, options))
 

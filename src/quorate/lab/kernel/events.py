@@ -15,7 +15,7 @@ from quorate.lab.kernel.states import RESYNCING, Disk, Role
 from quorate.lab.kernel.status import is_client, percent_in_sync, resync_suspended, write_ordering
 
 if TYPE_CHECKING:
-    from quorate.lab.kernel.kernel import Kernel
+    from quorate.lab.kernel.module import Module
 
 Fields = dict[str, str]
 _YES = {True: "yes", False: "no"}
@@ -179,7 +179,7 @@ def _text(fields: Fields) -> str:
     return " ".join(f"{name}:{value}" for name, value in fields.items())
 
 
-def _say(kernel: Kernel, key: str, fields: Fields) -> None:
+def _say(kernel: Module, key: str, fields: Fields) -> None:
     """A change line, if anything about the object is new."""
     said = kernel.feed.said.get(key)
     if said is None or said == fields:
@@ -192,7 +192,7 @@ def _say(kernel: Kernel, key: str, fields: Fields) -> None:
     kernel.feed.send(f"change {key} {_text(shown)}")
 
 
-def created(kernel: Kernel, part: Resource | Device | Connection | PeerDevice) -> None:
+def created(kernel: Module, part: Resource | Device | Connection | PeerDevice) -> None:
     """Something was configured."""
     if not kernel.feed.listeners:
         return
@@ -201,7 +201,7 @@ def created(kernel: Kernel, part: Resource | Device | Connection | PeerDevice) -
     kernel.feed.send(f"create {key} {_text(fields)}")
 
 
-def destroyed(kernel: Kernel, part: Resource | Device | Connection | PeerDevice) -> None:
+def destroyed(kernel: Module, part: Resource | Device | Connection | PeerDevice) -> None:
     """Something is gone."""
     if not kernel.feed.listeners:
         return
@@ -269,6 +269,6 @@ def dump(resources: list[Resource]) -> list[str]:
     return [*lines, "exists -"]
 
 
-def remember(kernel: Kernel, resources: list[Resource]) -> None:
+def remember(kernel: Module, resources: list[Resource]) -> None:
     """Take the present state as said: a first listener has it from ``dump``."""
     kernel.feed.said = dict(_describe(part) for resource in resources for part in resource.parts())

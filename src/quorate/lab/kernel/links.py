@@ -14,7 +14,7 @@ from quorate.lab.kernel.resource import Connection, Resource
 from quorate.lab.kernel.states import Conn
 
 if TYPE_CHECKING:
-    from quorate.lab.kernel.kernel import Kernel
+    from quorate.lab.kernel.module import Module
 
 CLEAN_UP = (0.015, 0.025)
 """How long a receiver takes to clean up after its peer was lost, seen in the recordings."""
@@ -76,7 +76,7 @@ def _begin_silence(connection: Connection, phase: float) -> None:
     _plan_loss(connection, hint if hint is not None else resource.world.now + delay + resource.world.jitter(0, 0.1))
 
 
-def link_changed(first: Kernel, second: Kernel) -> None:
+def link_changed(first: Module, second: Module) -> None:
     """The link between two nodes was cut or mended."""
     world = first.world
     if world.reachable(first, second):

@@ -10,8 +10,6 @@ class Code(IntEnum):
     """Positive: the request was wrong (ERR_…). Negative: the state change was refused (SS_…)."""
 
     OK = 0
-    LOCAL_ADDRESS_IN_USE = 102
-    PEER_ADDRESS_IN_USE = 103
     CANNOT_OPEN_DISK = 104
     DISK_TOO_SMALL = 111
     METADATA_INVALID = 119
@@ -20,7 +18,6 @@ class Code(IntEnum):
     NET_CONFIGURED = 125
     MINOR_INVALID = 127
     RESIZE_DURING_RESYNC = 130
-    NO_PRIMARY_FOR_RESIZE = 131
     PAUSE_IS_SET = 134
     PAUSE_IS_CLEAR = 135
     NO_DISK = 138
@@ -43,7 +40,6 @@ class Code(IntEnum):
     NO_REMOTE_DISK = -5
     CONNECTED_OUTDATES = -6
     RESYNC_RUNNING = -8
-    ALREADY_STANDALONE = -9
     REFUSED_BY_PEER = -10
     IS_DISKLESS = -11
     DEVICE_IN_USE = -12
@@ -51,15 +47,11 @@ class Code(IntEnum):
     NEED_CONNECTION = -15
     LOWER_THAN_OUTDATED = -16
     IN_TRANSIENT_STATE = -18
-    PRIMARY_READER = -22
     WEAKLY_CONNECTED = -24
     NO_QUORUM = -25
-    ATTACH_WITHOUT_BITMAP = -26
 
 
 MESSAGES = {
-    Code.LOCAL_ADDRESS_IN_USE: "Local address(port) already in use.",
-    Code.PEER_ADDRESS_IN_USE: "Remote address(port) already in use.",
     Code.CANNOT_OPEN_DISK: "Can not open backing device.",
     Code.DISK_TOO_SMALL: "Low.dev. smaller than requested DRBD-dev. size.",
     Code.METADATA_INVALID: "No valid meta-data signature found.\n\n"
@@ -70,7 +62,6 @@ MESSAGES = {
     Code.NET_CONFIGURED: "Device has a net-config (use disconnect first)",
     Code.MINOR_INVALID: "Device minor not allocated",
     Code.RESIZE_DURING_RESYNC: "Resize not allowed during resync.",
-    Code.NO_PRIMARY_FOR_RESIZE: "Need one Primary node to resize.",
     Code.PAUSE_IS_SET: "Sync-pause flag is already set",
     Code.PAUSE_IS_CLEAR: "Sync-pause flag is already cleared",
     Code.NO_DISK: "Device does not have a disk-config",
@@ -92,7 +83,6 @@ MESSAGES = {
     Code.NO_REMOTE_DISK: "Can not resync without remote disk",
     Code.CONNECTED_OUTDATES: "Refusing to be Outdated while Connected",
     Code.RESYNC_RUNNING: "Can not start OV/resync since it is already active",
-    Code.ALREADY_STANDALONE: "Can not disconnect a StandAlone device",
     Code.REFUSED_BY_PEER: "State change was refused by peer node",
     Code.IS_DISKLESS: "Device is diskless, the requested operation requires a disk",
     Code.DEVICE_IN_USE: "Device is held open by someone",
@@ -100,10 +90,8 @@ MESSAGES = {
     Code.NEED_CONNECTION: "Need a connection to start verify or resync",
     Code.LOWER_THAN_OUTDATED: "Disk state is lower than outdated",
     Code.IN_TRANSIENT_STATE: "In transient state, retry after next state change",
-    Code.PRIMARY_READER: "Peer may not become primary while device is opened read-only",
     Code.WEAKLY_CONNECTED: "Nodes are not directly connected",
     Code.NO_QUORUM: "No quorum",
-    Code.ATTACH_WITHOUT_BITMAP: "Need a bitmap for that peer to attach",
 }
 """The one line that drbdsetup prints for each number."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quorate.lab.kernel.io import Io
-    from quorate.lab.kernel.kernel import Kernel
+    from quorate.lab.kernel.module import Module
     from quorate.lab.kernel.resync import Copying
     from quorate.lab.kernel.status import Look
     from quorate.lab.kernel.world import World
@@ -292,7 +292,7 @@ class Resource:
         "weak",
     )
 
-    def __init__(self, kernel: Kernel, name: str, node_id: int, options: Options) -> None:
+    def __init__(self, kernel: Module, name: str, node_id: int, options: Options) -> None:
         self.kernel = kernel
         self.name = name
         self.node_id = node_id

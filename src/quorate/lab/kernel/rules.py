@@ -1,7 +1,7 @@
 """When a change that somebody asked for is refused.
 
 What the world imposes (a lost peer, a failed disk) is not asked for and not refused; a primary that would lose its
-quorum by what is asked refuses it, and that goes for the kernel's own requests too: see `connecting.clean_up`.
+quorum by what is asked refuses it, and that goes for the kernel's own requests too: see `links.clean_up`.
 """
 
 from __future__ import annotations

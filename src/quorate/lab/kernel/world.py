@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from quorate.errors import QuorateError
 from quorate.lab.kernel import links
 from quorate.lab.kernel.kernel import Kernel
+from quorate.lab.kernel.module import Module
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -110,7 +111,7 @@ class World:
         """The node that answers on an address."""
         return self._by_address.get(address)
 
-    def reachable(self, first: Kernel, second: Kernel) -> bool:
+    def reachable(self, first: Module, second: Module) -> bool:
         """Whether two nodes can talk: power on both, and the link works in both directions."""
         if not (first.powered and second.powered):
             return False

@@ -1,4 +1,4 @@
-"""Commands about the machine: uname, hostname, dmesg, modprobe, modinfo, lsmod, ledctl, udevadm."""
+"""Commands about the machine: uname, hostname, dmesg, modprobe, modinfo, ledctl, udevadm."""
 
 from __future__ import annotations
 

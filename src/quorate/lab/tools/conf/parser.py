@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from quorate.lab.tools.conf import options
@@ -24,6 +24,7 @@ from quorate.lab.tools.conf.model import (
     Settings,
     Volume,
 )
+from quorate.lab.tools.conf.reader import Problem, Reader, Stop, shortened, unexpected, unscanned
 
 _RESOURCE_WORDS = (
     "protocol | on | disk | net | syncer | startup | handlers | connection | ignore-on | stacked-on-top-of | skip"
@@ -33,16 +34,6 @@ _HOST_WORDS = "disk | device | address | meta-disk | flexible-meta-disk | node-i
 _VOLUME_WORDS = "device | disk | meta-disk | flex-meta-disk | }"
 _HIGHEST_NODE_ID = 32
 _HIGHEST_PORT = 65535
-#: The number that drbdadm's scanner has for a word; a mark's is its character.
-_WORD = 281
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that drbdadm refuses. ``line`` counts from one within the text."""
-
-    line: int
-    text: str
 
 
 class Refused(Exception):
@@ -58,7 +49,7 @@ def _outcome(text: str) -> Document | tuple[Problem, ...]:
     reader = _Parser(tokens(text))
     try:
         document = reader.document()
-    except _Stop as stop:
+    except Stop as stop:
         return (*reader.problems, stop.problem)
     return tuple(reader.problems) or document
 
@@ -69,30 +60,6 @@ def parse(text: str) -> Document:
     if isinstance(outcome, Document):
         return outcome
     raise Refused(outcome)
-
-
-class _Stop(Exception):
-    """Nothing sensible can be read after this."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.problem = problem
-
-
-def _shortened(value: str) -> str:
-    return value if len(value) <= 20 else value[:20] + "..."
-
-
-def _unexpected(token: Token, expected: str) -> _Stop:
-    """A word that is none of those that may stand here."""
-    return _Stop(Problem(token.line, f"Parse error: '{expected}' expected,\n\tbut got '{_shortened(token.text)}'"))
-
-
-def _unscanned(token: Token, expected: str) -> _Stop:
-    """A token of the wrong kind: drbdadm adds its scanner's number for it."""
-    number = _WORD if token.is_value else ord(token.text) if token.text else 0
-    stop = _unexpected(token, expected)
-    return _Stop(replace(stop.problem, text=f"{stop.problem.text} (TK {number})"))
 
 
 @dataclass
@@ -121,59 +88,7 @@ class _Draft:
         )
 
 
-class _Parser:
-    def __init__(self, stream: list[Token]) -> None:
-        self.problems: list[Problem] = []
-        self._stream = stream
-        self._position = 0
-
-    # --- tokens ---
-
-    def _next(self) -> Token:
-        token = self._stream[self._position]
-        self._position = min(self._position + 1, len(self._stream) - 1)
-        return token
-
-    def _peek(self) -> Token:
-        return self._stream[self._position]
-
-    def _mark(self, mark: str) -> None:
-        token = self._next()
-        if not token.is_mark(mark):
-            raise _unscanned(token, mark)
-
-    def _value(self) -> Token:
-        token = self._next()
-        if not token.is_value:
-            raise _unscanned(token, "TK_STRING")
-        return token
-
-    def _integer(self) -> Token:
-        token = self._next()
-        if not token.is_value or not token.text.isdecimal():
-            raise _unscanned(token, "TK_INTEGER")
-        return token
-
-    def _in_range(self, token: Token, what: str, low: int, high: int) -> int:
-        number = int(token.text)
-        if not low <= number <= high:
-            text = f"{what} {token.text} => {number} out of range [{low}..{high}]."
-            self.problems.append(Problem(token.line, text))
-        return number
-
-    def _section(self, entry: Callable[[Token], None], words: str | None = None) -> None:
-        """Entries between braces. Without ``words`` the file may end before the last brace, as with the real one."""
-        self._mark("{")
-        while True:
-            token = self._next()
-            if token.is_mark("}"):
-                return
-            if token is self._stream[-1]:
-                if words is None:
-                    return
-                raise _unexpected(token, words)
-            entry(token)
-
+class _Parser(Reader):
     # --- the file ---
 
     def document(self) -> Document:
@@ -192,7 +107,7 @@ class _Parser:
                 case "global" | "skip":
                     self._skip_entry(token)
                 case _:
-                    raise _unexpected(token, _FILE_WORDS)
+                    raise unexpected(token, _FILE_WORDS)
         return Document(tuple(resources), tuple(includes), common.resource("common", 0), self._stream[-1].line)
 
     def _skip_entry(self, _token: Token) -> None:
@@ -206,7 +121,7 @@ class _Parser:
                 self._section(self._skip_entry, ";")
                 return
             if token is self._stream[-1]:
-                raise _unscanned(token, ";")
+                raise unscanned(token, ";")
             self._next()
 
     def _resource(self) -> Resource:
@@ -240,11 +155,11 @@ class _Parser:
             case "startup" | "proxy" | "syncer" | "skip":
                 self._skip_entry(token)
             case _:
-                raise _unscanned(token, _RESOURCE_WORDS)
+                raise unscanned(token, _RESOURCE_WORDS)
 
     def _handler(self, token: Token) -> None:
         if token.text not in options.HANDLERS:
-            raise _unexpected(token, " | ".join(options.HANDLERS))
+            raise unexpected(token, " | ".join(options.HANDLERS))
         self._skip_entry(token)
 
     # --- options ---
@@ -267,14 +182,14 @@ class _Parser:
     def _setting(self, token: Token, allowed: Mapping[str, options.Option], words: str) -> tuple[str, str]:
         option = allowed.get(token.text) if token.is_value and not token.text.startswith("_") else None
         if option is None:
-            raise _unexpected(token, words)
+            raise unexpected(token, words)
         value = {options.Kind.FLAG: "yes"}.get(option.kind, "")
         if not self._peek().is_mark(";") or option.kind not in (options.Kind.FLAG, options.Kind.TEXT):
             word = self._value()
             value = word.text
             if problem := option.problem(value):
                 head, _, tail = problem.partition(".\n")
-                text = f"Parse error: while parsing value ('{_shortened(value)}')\nfor {option.name}. Value is {head}."
+                text = f"Parse error: while parsing value ('{shortened(value)}')\nfor {option.name}. Value is {head}."
                 self.problems.append(Problem(word.line, text + (f"\n{tail}" if tail else "")))
         self._mark(";")
         return option.name, value
@@ -308,7 +223,7 @@ class _Parser:
                     settings = self._settings(options.RESOURCE, " | ".join(options.RESOURCE))
                     section[0] = replace(host, settings=tuple(settings))
                 case _:
-                    raise _unexpected(token, _HOST_WORDS)
+                    raise unexpected(token, _HOST_WORDS)
 
         self._section(entry, _HOST_WORDS)
         return [replace(section[0], name=name.text, line=name.line) for name in names]
@@ -320,9 +235,9 @@ class _Parser:
             family, word = word.text, self._value()
         ip, colon, port = word.text.rpartition(":")
         if not colon:
-            raise _unscanned(self._peek(), ":")
+            raise unscanned(self._peek(), ":")
         if not port.isdecimal():
-            raise _unscanned(replace(word, text=port), "TK_INTEGER")
+            raise unscanned(replace(word, text=port), "TK_INTEGER")
         return Address(family, ip, self._in_range(replace(word, text=port), "port", 1, _HIGHEST_PORT))
 
     def _volume(self, number: Token) -> Volume:
@@ -352,7 +267,7 @@ class _Parser:
                 self._mark(";")
                 return replace(volume, meta_disk=path.text)
             case _:
-                raise _unscanned(token, _VOLUME_WORDS)
+                raise unscanned(token, _VOLUME_WORDS)
 
     def _minor(self) -> Token:
         """``minor 1000``, ``/dev/drbd1000``, or both."""
@@ -360,7 +275,7 @@ class _Parser:
         if word.text != "minor" and self._peek().text != "minor":
             number = word.text.removeprefix("/dev/drbd")
             if not number.isdecimal():
-                raise _unscanned(word, "minor")
+                raise unscanned(word, "minor")
             return replace(word, text=number)
         if word.text != "minor":
             self._next()
@@ -394,11 +309,11 @@ class _Parser:
                 case "skip" | "_name":
                     self._skip_entry(token)
                 case _:
-                    raise _unscanned(token, words)
+                    raise unscanned(token, words)
 
         def volume_entry(token: Token) -> None:
             if token.text != "disk":
-                raise _unscanned(token, "disk")
+                raise unscanned(token, "disk")
             peer_device.extend(self._settings(options.PEER_DEVICE, " | ".join(options.PEER_DEVICE)))
 
         self._section(entry, words)
@@ -414,7 +329,7 @@ class _Parser:
             elif word.text == "port":
                 self._integer()
             else:
-                raise _unscanned(word, "address | port | ;")
+                raise unscanned(word, "address | port | ;")
         self._mark(";")
         return End(name.text, address)
 
@@ -437,7 +352,7 @@ class _Parser:
                     own = self._settings(options.PEER_DEVICE, " | ".join(options.PEER_DEVICE))
                     peer_device = (*peer_device, *own)
                 case _:
-                    raise _unscanned(token, words)
+                    raise unscanned(token, words)
 
         self._section(entry, words)
         return [
