@@ -7,13 +7,15 @@ import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.lab.recordings.compare_status import Difference
 from quorate.lab.recordings.report import Verdict, replay_all, verdict
+from quorate.lab.tools import registry
 
 DATA = Path(__file__).parent / "data"
 Recording = dict[str, Any]
@@ -222,3 +224,74 @@ def test_the_report_ends_with_how_many_recordings_match(tmp_path: Path) -> None:
     assert said[1] == "b  0/1"
     assert "not a recording" in said[2]
     assert said[-1] == "1 of 2 recordings match"
+
+
+ODD_COMMANDS = (
+    "exit x",
+    "timeout 1m true",
+    "timeout -k 1 2 true",
+    "echo hi >&9",
+    "tail -n x",
+    "while true; do :; done",
+)
+
+
+@pytest.mark.parametrize("command", ODD_COMMANDS)
+def test_an_odd_command_is_at_most_a_miss_of_its_own_step(
+    altered: Callable[[str, Callable[[Recording], None]], Verdict], command: str
+) -> None:
+    def add(recording: Recording) -> None:
+        step = {"kind": "command", "node": "n1", "command": command, "exit": 42, "output": "nobody says this"}
+        recording["steps"].insert(0, {"at": 0.0, **step})
+
+    found = altered("single", add)
+    assert len(found.misses) == 1
+    assert found.of - found.matched == 1
+
+
+def test_a_hole_in_the_model_is_a_miss_of_the_step_that_fell_into_it(
+    altered: Callable[[str, Callable[[Recording], None]], Verdict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_process: object, _argv: list[str]) -> int:
+        raise KeyError("a hole")
+
+    monkeypatch.setitem(cast("dict[str, Any]", registry.TOOLS), "hostname", broken)
+
+    def add(recording: Recording) -> None:
+        step = {"kind": "command", "node": "n1", "command": "hostname", "exit": 0, "output": "n1\n"}
+        recording["steps"].insert(0, {"at": 0.0, **step})
+
+    found = altered("single", add)
+    assert len(found.misses) == 1
+    assert "a hole" in found.misses[0]
+
+
+def test_a_status_without_devices_is_a_miss_of_that_step(
+    altered: Callable[[str, Callable[[Recording], None]], Verdict],
+) -> None:
+    found = altered("single", lambda recording: statuses(recording)[0]["status"][0].pop("devices"))
+    assert len(found.misses) == 1
+
+
+def as_command(recording: Recording, lie: Any = None) -> None:
+    """Let the last status have been looked at by a command."""
+    step = statuses(recording)[-1]
+    shown = copy.deepcopy(step["status"])
+    shown[0]["devices"][0]["read"] += 4711
+    if lie is not None:
+        shown[0]["role"] = lie
+    command = {"command": "drbdsetup status pvc-1 --json", "exit": 0, "output": json.dumps(shown, indent=2)}
+    step |= {"kind": "command", **command}
+
+
+def test_a_status_that_a_command_showed_is_compared_as_one(
+    altered: Callable[[str, Callable[[Recording], None]], Verdict],
+) -> None:
+    assert altered("loss_3d", as_command).complete
+    found = altered("loss_3d", lambda recording: as_command(recording, "Unknown"))
+    assert len(found.misses) == 1
+    assert "role: expected Unknown" in found.misses[0]
+
+
+def test_a_miss_spells_colours_out() -> None:
+    assert str(Difference("output", "\033[1;32mno\033[0m", "no")) == r"output: expected \033[1;32mno\033[0m, seen no"

@@ -28,6 +28,31 @@ from tests.lab.tools.conftest import Node
         ("timeout 3 echo in time; echo rc=$?", "in time\nrc=0\n"),
         ("timeout 3 sleep 10; echo rc=$?", "rc=124\n"),
         ("timeout 3 sleep 1; echo rc=$?", "rc=0\n"),
+        ("timeout -k 1 1m true; echo rc=$?", "rc=0\n"),
+        ("timeout soon true; echo rc=$?", "timeout: invalid number 'soon'\nrc=125\n"),
+        ("echo hi >&9; echo rc=$?", "sh: 9: Bad file descriptor\nrc=1\n"),
+        ("exit x; echo never", "sh: exit: Illegal number: x\n"),
+        ("echo a b | tail -n x; echo rc=$?", "tail: invalid number 'x'\nrc=1\n"),
+        ("echo $(hostname) `hostname`", "n1 n1\n"),
+        ('x=$(echo a  b); echo $x; echo "$x"', "a b\na b\n"),
+        ('x="a  b"; echo $x; echo "$x"', "a b\na  b\n"),
+        ("x=$(exit 3); echo rc=$?", "rc=3\n"),
+        ("echo $((2 + 3 * 4)) $((-7 / 2)) $((1 < 2 && 0))", "14 -3 0\n"),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); [ $i = 2 ] && continue; echo $i; done", "1\n3\n"),
+        ("until false; do echo once; break; done", "once\n"),
+        ("for f in a 'b c' $(echo d e); do echo $f; done | wc -l", "4\n"),
+        ("for i in 1 2; do echo $i; done > /tmp/f; cat /tmp/f", "1\n2\n"),
+        ("if false; then echo a; elif true; then echo b; else echo c; fi", "b\n"),
+        ("if false; then echo a; fi; echo rc=$?", "rc=0\n"),
+        ("x=1\ncat <<END\nx is $x\nEND\necho after", "x is 1\nafter\n"),
+        ("cat <<'END' | grep -c x\n$x\nEND", "1\n"),
+        ("test -e /etc/hostname && [ ! -e /nothing ] && echo both", "both\n"),
+        ("[ 1 -eq one ]; echo rc=$?", "sh: [: one: bad number\nrc=2\n"),
+        ("echo a:b:c | cut -d: -f2-; echo abcdef | cut -c1-3", "b:c\nabc\n"),
+        ("echo -n x | md5sum", "9dd4e461268c8034f5c8564e155c67a6  -\n"),
+        ("(sleep 1; exit 4) & wait $!; echo rc=$?", "rc=4\n"),
+        ("sleep 100 & kill $!; wait $!; echo rc=$?", "rc=143\n"),
+        ("kill 99999; echo rc=$?", "kill: can't kill pid 99999: No such process\nrc=1\n"),
     ],
 )
 def test_a_line_says_what_a_shell_would_say(node: Node, line: str, output: str) -> None:
@@ -63,3 +88,12 @@ def test_a_boot_keeps_etc_and_forgets_tmp(node: Node) -> None:
     assert "/etc/kept" in node.host.files
     assert "/tmp/lost" not in node.host.files
     assert node.host.files["/proc/sys/kernel/random/boot_id"] != boot
+
+
+def test_a_loop_that_never_ends_and_never_waits_is_ended(node: Node) -> None:
+    assert "a loop went round" in node.run("while true; do :; done", expect=None).output
+
+
+def test_what_waits_for_the_background_takes_its_time(node: Node) -> None:
+    node.run("sleep 10 & sleep 20 & wait")
+    assert node.world.now == 20

@@ -36,6 +36,9 @@ def test_the_recorded_write_is_four_commands_of_which_the_second_goes_to_the_bac
         ("sleep 9 & echo", 0.0),
         ("(sleep 1; sleep 2s)", 3.0),
         ("drbdadm up r", 0.0),
+        ("sleep 1m", 60.0),
+        ("for i in 1 2 3; do sleep 2; done", 6.0),
+        ("if drbdadm role r; then sleep 1; else sleep 3; fi", 3.0),
         ("echo 'unclosed", 0.0),
     ],
 )

@@ -132,6 +132,8 @@ class Process:
         self._program: Program | None = None
         self._waiting: Wait | None = None
         self._killed = False
+        self._advancing = False
+        self._may_go_on = False
         self._on_exit: list[Resume] = []
 
     # --- what a program does ---
@@ -193,6 +195,19 @@ class Process:
             self._on_exit.append(callback)
 
     def _advance(self) -> None:
+        """Go on until there is something to wait for. What is over at once is gone on from here, not from within."""
+        if self._advancing:
+            self._may_go_on = True
+            return
+        self._advancing = self._may_go_on = True
+        try:
+            while self._may_go_on:
+                self._may_go_on = False
+                self._step()
+        finally:
+            self._advancing = False
+
+    def _step(self) -> None:
         if self.exit_code is not None or self._program is None:
             return
         self._waiting = None
