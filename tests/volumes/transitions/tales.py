@@ -122,7 +122,6 @@ TALES: Mapping[str, Tale] = {
     "2D+1TB and a node goes": gone(_AVAILABILITY, [D, D, TB], 1),
     "2D+1TB and the tie-breaker's node goes": gone(_AVAILABILITY, [D, D, TB], 2),
     "3D and a copy is cut off": cut_off(_BOTH, [D, D, D], 1),
-    "2D+1TB and a copy is cut off": cut_off(_AVAILABILITY, [D, D, TB], 1),
     "3D and a node returns": back,
     "3D and a copy becomes access": retyped,
     "2D and access becomes a copy": promoted,

@@ -22,6 +22,7 @@ from quorate.volumes.transitions.members import (
     out_of_touch,
     promise_of,
     voters,
+    without_quorum,
 )
 from quorate.volumes.transitions.rules import subject_of
 from quorate.volumes.view import VolumeView
@@ -145,6 +146,24 @@ def may_join(view: VolumeView, transition: Transition) -> Wait | None:
     if replica.id in view.datamesh.forget:
         return _wait("NotForgotten", f"members have yet to forget the last one with node id {replica.id}", name)
     return None
+
+
+def divided(view: VolumeView) -> Wait | None:
+    """Whether half of the voters or fewer have quorum, and another one is up without it.
+
+    Those that have it kept it through the tie-breaker, and believe that the others have no say: they may be outvoted by
+    members that know a step which they themselves have not heard of (decision 0004). One that is down or stale is
+    excused instead: nobody listens to it.
+    """
+    cut_off = without_quorum(view)
+    votes = voters(view.members)
+    quorate = [member.name for member in votes if is_up(view, member.name) and view.state_of(member.name).quorum]
+    if not cut_off or not quorate or 2 * len(quorate) > len(votes):
+        return None
+    blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in cut_off)
+    return Wait(
+        "Divided", f"quorum is with {ids(quorate)} by tie-break only, while {ids(cut_off)} is up without it", blockers
+    )
 
 
 def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:

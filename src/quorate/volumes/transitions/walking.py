@@ -5,8 +5,8 @@ A step **begins** with one write: its change, the next revision, and itself as A
 - every member's confirmation of whatever came before (not for a change of roles): so members differ by one step at
   most, and whatever order they apply it in, only "before" and "after" can meet;
 - its guard's consent;
-- for a step that changes votes: that nobody's node or drive is locked, and that no other transition is between its
-  first and its last such step.
+- for a step that changes votes: that nobody's node or drive is locked, that no other transition is between its first
+  and its last such step, and that the voters are not divided (``guards.divided``).
 
 Members that are down or stale are excused in the same write, or the step waits. A step is **over** when all others
 have confirmed; the write that says so may begin the next one. Whoever falls silent meanwhile is excused in one more
@@ -24,7 +24,7 @@ from quorate.api.struct import replace
 from quorate.volumes.transitions import changes
 from quorate.volumes.transitions.catalogue import RULES, SHOW
 from quorate.volumes.transitions.confirmation import absent, connected_still, excuse_refused, unconfirmed, wait_for
-from quorate.volumes.transitions.guards import has_consent, is_forced
+from quorate.volumes.transitions.guards import divided, has_consent, is_forced
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.nodes import is_past_grace
 from quorate.volumes.transitions.rules import Locks, Rule, active_step, subject_of
@@ -145,8 +145,8 @@ def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
         if holder is not None:
             of = f" of {holder.replica_name}" if holder.replica_name is not None else ""
             return Wait("AnotherTransition", f"{holder.type}{of} changes votes, and one does at a time")
-        if (locked := _locked(walk, transition)) is not None:
-            return locked
+        if (unsafe := _locked(walk, transition) or divided(walk.view)) is not None:
+            return unsafe
     return rule.guard(walk.view, transition)
 
 
