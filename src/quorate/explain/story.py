@@ -17,6 +17,7 @@ from quorate.placement import layout_of, text
 from quorate.volumes import effective, transitions
 from quorate.volumes.disks import Disk, disks_of
 from quorate.volumes.observe import observe
+from quorate.volumes.places import find_places
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
 from quorate.volumes.volume.formation import form
@@ -136,6 +137,8 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
             message=wait.message,
             blockers=tuple(str(blocker) for blocker in wait.blockers),
         )
+    for name, refusal in find_places(view).refusals.items():
+        yield Waiting(what=f"a place for {name}", reason=refusal.reason.code, message=refusal.message)
     status = view.rv.status
     for transition in status.datamesh_transitions:
         words = transition.message or _step(transition)

@@ -80,7 +80,9 @@ def _homeless(view: VolumeView, replica: ReplicaView, disks: Mapping[str, Disk])
     without = dataclasses.replace(
         replica, replica=replace(replica.replica, spec=spec), node=None, group=None, ledgers=()
     )
-    others = tuple(without if each.name == replica.name else each for each in view.replicas)
+    # Others without a place are left out: they would be given this one.
+    placed = (each for each in view.replicas if each.scheduled)
+    others = tuple(without if each.name == replica.name else each for each in placed)
     freed = {name: _freed(disk, replica.name) for name, disk in disks.items()}
     return dataclasses.replace(view, replicas=others, disks=freed)
 
