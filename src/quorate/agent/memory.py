@@ -120,6 +120,8 @@ class Memory:
         self.progress_looked: dict[str, float] = {}
         #: By resource: when percentages in sync were last reported.
         self.progress_reported: dict[str, datetime] = {}
+        #: By resource: since when its report has waited for what the resource comes to.
+        self.unreported_since: dict[str, datetime] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.
         self.strangers: set[str] = set()
         #: The uids of operations that this process has declared Running, and not over.
@@ -140,9 +142,19 @@ class Memory:
         sighting = self.kernel.pop(name, None)
         if sighting is not None:
             self._first_mark = max(self._first_mark, sighting.marks + 1)
-        for known in (self.paths, self.link_losses, self.progress_looked, self.progress_reported):
+        for known in (
+            self.paths,
+            self.link_losses,
+            self.progress_looked,
+            self.progress_reported,
+            self.unreported_since,
+        ):
             known.pop(name, None)
         self.strangers.discard(name)
+
+    def has_reported(self, name: str) -> None:
+        """Nothing of a resource waits to be reported any more."""
+        self.unreported_since.pop(name, None)
 
     def file(self, path: str) -> Sighting[str]:
         """What is known of a file."""

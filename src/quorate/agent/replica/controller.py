@@ -166,6 +166,7 @@ class Replicas:
             busy=node.hands.busy(work),
             hung=bool(node.hands.hung(work)),
             progress_reported=memory.progress_reported.get(resource),
+            unreported_since=memory.unreported_since.get(resource),
             elder=elder,
         )
 
@@ -173,6 +174,10 @@ class Replicas:
         node, work = self._node, resource_work(view.resource)
         if decision.progress:
             yield partial(node.memory.progress_reported.__setitem__, view.resource, now)
+        if decision.held_back and view.unreported_since is None:
+            yield partial(node.memory.unreported_since.__setitem__, view.resource, now)
+        elif view.unreported_since is not None and view.kernel.current and not (decision.held_back or view.elder):
+            yield partial(node.memory.has_reported, view.resource)
         if decision.drop:
             yield partial(node.memory.forget, work, *decision.drop)
         if decision.steps and decision.disk:

@@ -18,6 +18,7 @@ from quorate.agent.replica.guard import must_yield
 from quorate.agent.replica.looking import look_at_files, look_at_kernel
 from quorate.agent.replica.metadata import prepare_metadata
 from quorate.agent.replica.role import change_role
+from quorate.agent.replica.settling import held_back
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Step
@@ -46,6 +47,8 @@ class Decision:
     release: bool = False
     #: Percentages in sync are in this report.
     progress: bool = False
+    #: There is more to report than this status says, a moment later.
+    held_back: bool = False
 
 
 def wait_for_work(view: View, now: datetime, settled: bool) -> Verdict:
@@ -171,14 +174,18 @@ class _Walk:
                 kind = view.config.type if view.status is not None else before.actual_type
         progress = shown is not before.drbd.status and shown is not None
         drbd = replace(before.drbd, errors=errors, status=shown, actual=actual)
+        status = replace(before, drbd=drbd, datamesh_revision=revision, actual_type=kind)
+        patience = held_back(view, status, now)
+        self._wait(patience)
         return Decision(
-            status=replace(before, drbd=drbd, datamesh_revision=revision, actual_type=kind),
+            status=status if patience is None else before,
             steps=self._end.steps,
             work=self._end.work,
             disk=self._end.disk,
             drop=self._drop,
             again=self._again,
-            progress=progress,
+            progress=progress and patience is None,
+            held_back=patience is not None,
         )
 
 

@@ -80,6 +80,8 @@ class View:
     busy: bool = False
     hung: bool = False
     progress_reported: datetime | None = None
+    #: Since when a report has been held back; None: none is.
+    unreported_since: datetime | None = None
     #: Another replica of the same volume on this node that was there first.
     elder: str = ""
 
