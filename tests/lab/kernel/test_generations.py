@@ -1,0 +1,137 @@
+"""Who knows which writes it lacks: generations and marks of members out of sight of each other, or without a disk."""
+
+from __future__ import annotations
+
+from quorate.lab.kernel import metadata as md
+from quorate.lab.kernel import status
+
+from .lab import MINOR, NAME, Lab
+
+
+def attach(lab: Lab, i: int) -> None:
+    """As drbdadm does it, and wait until it has caught up."""
+    found = md.find(lab.disks[i])
+    assert found is not None
+    md.apply_activity_log(found)
+    assert lab.kernels[i].attach(MINOR, lab.disks[i], f"/dev/disk{i}").ok
+    lab.wait(5)
+
+
+def test_a_copy_that_a_diskless_primary_does_not_reach_gets_what_it_missed() -> None:
+    lab = Lab(3, options={"quorum": "off"})
+    lab.primary(0)
+    for i in (0, 1):
+        assert lab.kernels[i].detach(MINOR).ok
+    assert lab.wrote(0, "before") == "done"
+    lab.cut({0}, {1, 2})
+    blocked = lab.write(0, "after")
+    attach(lab, 1)
+    assert (lab.disk(1), lab.disks[1].read(0)) == ("UpToDate", "before")
+    lab.cut_pairs((0, 1))
+    assert blocked.state.value == "done"
+    assert (lab.disk(1), lab.disk(2)) == ("Outdated", "UpToDate")
+    lab.heal()
+    assert (lab.disk(1), lab.disks[1].read(0), lab.disks[2].read(0)) == ("UpToDate", "after", "after")
+    assert lab.peer(2, 1)["out-of-sync"] == 0
+
+
+def test_what_a_member_lacks_stays_marked_while_it_is_met_without_its_disk() -> None:
+    lab = Lab(3)
+    lab.primary(0)
+    assert lab.kernels[2].detach(MINOR).ok
+    assert lab.wrote(0) == "done"
+    lab.cut_pairs((1, 2))
+    lab.heal()
+    assert lab.connection(1, 2) == "Connected"
+    assert (lab.peer(0, 2)["out-of-sync"], lab.peer(1, 2)["out-of-sync"]) == (4, 4)
+
+
+def test_a_primary_that_leaves_politely_outdates_whom_it_leaves() -> None:
+    lab = Lab(3)
+    lab.primary(0)
+    assert lab.kernels[0].disconnect(NAME, 2).ok
+    lab.wait(1)
+    assert (lab.disk(2), lab.peer(0, 2)["peer-disk-state"], lab.peer(1, 2)["peer-disk-state"]) == (("Outdated",) * 3)
+    assert lab.kernels[0].connect(NAME, 2).ok
+    lab.wait(5)
+    assert lab.healthy()
+
+
+def test_without_quorum_the_one_who_leaves_outdates_itself_and_tells_nobody() -> None:
+    lab = Lab(2, options={"quorum": "off"})
+    lab.primary(0)
+    assert lab.kernels[1].disconnect(NAME, 0).ok
+    lab.wait(1)
+    assert (lab.disk(1), lab.peer(0, 1)["peer-disk-state"]) == ("Outdated", "DUnknown")
+
+
+def test_a_disk_let_go_of_while_a_primary_goes_on_is_outdated_when_it_returns_alone() -> None:
+    lab = Lab(3)
+    lab.primary(0)
+    assert lab.kernels[2].detach(MINOR).ok
+    lab.cut({0, 1}, {2})
+    lab.world.power_off("n2")
+    lab.world.power_on("n2")
+    assert lab.up(2).ok
+    assert lab.disk(2) == "Outdated"
+
+
+def test_a_disk_let_go_of_while_nobody_writes_is_as_good_as_before() -> None:
+    lab = Lab(3)
+    assert lab.kernels[2].detach(MINOR).ok
+    lab.cut({0, 1}, {2})
+    lab.world.power_off("n2")
+    lab.world.power_on("n2")
+    assert lab.up(2).ok
+    assert lab.disk(2) == "UpToDate"
+
+
+def test_quorum_remembered_from_before_a_power_loss_lasts_until_the_members_are_counted() -> None:
+    lab = Lab(2)
+    lab.primary(0)
+    assert lab.kernels[1].disconnect(NAME, 0).ok
+    lab.wait(1)
+    lab.world.power_off("n0")
+    lab.world.power_on("n0")
+    assert lab.up(0).ok
+    assert lab.quorum(0), "it was quorate alone"
+    assert lab.kernels[1].connect(NAME, 0).ok
+    lab.wait(5)
+    lab.cut({0}, {1})
+    assert not lab.quorum(0), "the other may go on without it now"
+
+
+def fresh(lab: Lab, i: int) -> list[object]:
+    found = lab.kernels[i].find(NAME)
+    return [status.resource_status(found)] if found is not None else []
+
+
+def test_a_status_that_was_seen_before_is_shown_again_only_while_it_is_true() -> None:
+    lab = Lab(3, (2,))
+
+    def look() -> None:
+        for i in range(3):
+            assert lab.kernels[i].status(NAME) == fresh(lab, i)
+
+    steps = (
+        lambda: lab.primary(0),
+        lambda: lab.write(0),
+        lambda: lab.kernels[0].read(MINOR, 0),
+        lambda: lab.kernels[0].suspend_io(MINOR),
+        lambda: lab.write(0, "held"),
+        lambda: lab.kernels[0].resume_io(MINOR),
+        lambda: lab.kernels[0].pause_sync(NAME, 1, 0),
+        lambda: lab.cut({0, 2}, {1}),
+        lambda: lab.write(0, "alone", block=5),
+        lambda: lab.heal(1.5),
+        lambda: lab.kernels[0].resume_sync(NAME, 1, 0),
+        lambda: lab.wait(5),
+        lambda: lab.kernels[1].detach(MINOR),
+        lambda: lab.kernels[0].resource_options(NAME, {"quorum": "off"}),
+        lambda: lab.kernels[1].del_peer(NAME, 0),
+        lambda: lab.kernels[1].down(NAME),
+    )
+    for step in steps:
+        look()
+        step()
+        look()
