@@ -9,6 +9,8 @@ Compared
               ``dump-md`` the fields that say what lies where and in which state, not bitmaps and UUIDs. Of ``show``
               the whole document. Of the kernel log (``dmesg``) whether the tie-breaker is said to have kept quorum
               since the network last changed: the recorder emptied the log between, the rest is the kernel's prose.
+              A recorded log that does not say so though the lab's does is no miss: the recorder kept only the end of
+              it. One that is empty is.
     status    the set of resources, devices and peers; roles; disk, connection, replication and peer disk states;
               client, quorum, every suspended flag, force-io-failures, size, resync-suspended; out-of-sync unless a
               resync is under way, and after a grow save for the few blocks that were DRBD's own metadata before. The
