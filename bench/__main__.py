@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import embedded, kubernetes
+from bench import embedded, kubernetes, placement, volumes
 from bench.harness import RUNS, Report, machine
 
 HERE = Path(__file__).parent
@@ -23,6 +23,10 @@ def main() -> int:
     reports.append(embedded.run())
     print("Kubernetes engine and its peers", flush=True)
     reports.append(kubernetes.run())
+    print("Placement", flush=True)
+    reports.append(placement.run())
+    print("Volumes", flush=True)
+    reports.append(volumes.run())
     print("Growth", flush=True)
     grown = embedded.growth()
     data = HERE / "growth.json"
