@@ -11,7 +11,7 @@ import pytest
 from quorate.agent import looks
 from quorate.agent.memory import Outcome
 from quorate.agent.node import resource_work
-from quorate.agent.replica.guard import Guarded, decide
+from quorate.agent.replica.guard import Guarded, decide, guard
 from quorate.agent.replica.looking import look_work
 from quorate.agent.steps import KERNEL, Look, Run
 from quorate.api.storage.drbd import Connection, DrbdStatus
@@ -132,9 +132,13 @@ def test_the_guard_waits_for_nobody_however_busy_the_node_is() -> None:
             node.hands.start(look_work(f"pvc-{number}"), (Look(KERNEL, f"pvc-{number}"),), _nobody)
         await sim.clock.sleep(0.01)
         began, acted = sim.clock.monotonic(), asyncio.Event()
-        steps = (Look(KERNEL, "pvc-1"), *decide(guarded(kernel(role="Primary", links=(link(1), LOST))), NOW).steps)
-        node.hands.start("guard/pvc-1", steps, acted.set, urgent=True)
-        await acted.wait()
+        node.volumes.subscribe(lambda key: acted.set() if key.name == "pvc-1" else None)
+        lost = kernel(role="Primary", links=(link(1), LOST))
+        for seen in (guarded(None, current=False), guarded(lost)):  # it looks, and then it acts
+            acted.clear()
+            (effect,) = guard(node).decide(seen, NOW, sim.random("guard")).effects
+            effect()
+            await acted.wait()
         assert sim.clock.monotonic() - began < 0.5
         assert [said for said in machine.ran if "disconnect" in said] == CUT
         assert machine.most_at_once <= 16 + 4
