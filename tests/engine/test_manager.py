@@ -21,7 +21,7 @@ from quorate.engine.controller import Controller, Watch, no_keys
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.index import Index
 from quorate.engine.keys import Key
-from quorate.engine.manager import GRACE, HEARING, RESYNC_INTERVAL, Election, Manager
+from quorate.engine.manager import GRACE, HEARING, RESYNC_CHECK, RESYNC_INTERVAL, Election, Manager
 from quorate.engine.plan import NoneLeft, PatchStatus, Plan, PlanEvent, ReleaseFinalizer
 from quorate.engine.reader import Reader
 from quorate.engine.selectors import EVERYTHING, Selector, equals
@@ -350,6 +350,33 @@ def test_everything_is_looked_at_again_every_twenty_hours() -> None:
         assert looked.count(always) == 3
 
     run(main, seed=1, limit=10 * RESYNC_INTERVAL)
+
+
+def test_a_changed_interval_holds_within_a_minute() -> None:
+    async def main(sim: Simulation) -> None:
+        store = await open_store(sim)
+        await store.create(widget("w", 1))
+        passes: list[float] = []
+        interval = RESYNC_INTERVAL
+
+        def decide(this: Widget, now: datetime, random: Random) -> Plan:
+            passes.append(sim.clock.monotonic())
+            return Plan()
+
+        this = Controller(name="looks", watches=(Watch(Widget),), observe=observe, decide=decide, workers=1)
+        running = manager(sim, store, this, resync_interval=lambda _: interval)
+        task = asyncio.create_task(running.run())
+        await sim.clock.sleep(3600)
+        assert len(passes) == 1
+        interval = 1800.0
+        await sim.clock.sleep(RESYNC_CHECK + 1)
+        assert len(passes) == 2
+        await sim.clock.sleep(1800)
+        assert len(passes) == 3
+        running.stop()
+        await task
+
+    run(main, seed=1, limit=RESYNC_INTERVAL)
 
 
 def test_fresh_events_are_decided_promptly_while_a_resync_of_thousands_is_under_way() -> None:
