@@ -261,6 +261,13 @@ def test_a_volume_with_metadata_grows_only_while_drbd_has_it(
     assert decision.retry_after is not None
 
 
+def test_a_volume_that_drbd_has_taken_since_the_last_look_is_looked_at_again() -> None:
+    unopened = seen(12, OURS | {METADATA_TAG})
+    for attached in (True, False):
+        decision = judged(unopened, CREATED, llv(mib=20, uid="u1"), **{**ATTACHED, "attached": attached})
+        assert decision.look_at_volumes is attached
+
+
 def test_the_end_at_which_metadata_may_stay_is_written_on_the_volume_before_it_grows() -> None:
     volume = replace_seen(WITH_METADATA, tags=WITH_METADATA.tags | {end_tag(8 * MIB), growing_tag(16 * MIB)})
     decision = judged(

@@ -34,7 +34,7 @@ from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
 from quorate.agent.lvm.creating import LOOK_FOR_SPACE, is_zeroed, no_space, rounded_up
 from quorate.agent.lvm.filling import whole
-from quorate.agent.lvm.piece import Decision, Piece, reported, until_groups_change
+from quorate.agent.lvm.piece import Decision, Piece, reported, until_groups_change, until_volumes_change
 from quorate.agent.lvm.seen import (
     METADATA_TAG,
     NEW,
@@ -108,7 +108,11 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
     if not volume.pool and piece.spare is None and size - volume.size > group.free:
         return _waiting(piece, now, status, Failure.NO_SPACE.code, no_space(group.name, size - volume.size, group.free))
     if (why := _why_not_now(piece, volume)) != "":
-        return Decision(replace(status, message=why), retry_after=LOOK_AT_DRBD)
+        status = replace(status, message=why)
+        if piece.kernel_current and piece.attached and not volume.open:
+            # It was attached since somebody looked at it last.
+            return until_volumes_change(piece, status, now, LOOK_AT_DRBD)
+        return Decision(status, retry_after=LOOK_AT_DRBD)
     step = commands.extend(volume, size)
     if wait_before_retry(piece.outcomes.get(step.purpose), now, step.about) > 0:
         return attempt(piece, status, piece.light(step), now, still_usable=True)
