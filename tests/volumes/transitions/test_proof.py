@@ -1,7 +1,7 @@
 """At most one side is ever quorate: every step, every mix of members, every partition; the lab's kernel judges.
 
 Volumes of up to three members are tried in every case, larger ones in a sample that is the same in every run. All of
-it, with two cuts in a row and with power losses, takes about an hour and is run nightly: ``QUORATE_PROOF=full pytest
+it, with two cuts in a row and with power losses, takes hours and is meant for the night: ``QUORATE_PROOF=full pytest
 tests/volumes/transitions/test_proof.py``.
 """
 
