@@ -27,7 +27,6 @@ from tests.volumes.replica.making import (
     D,
     logical_volume,
     name,
-    picture,
     spoilt,
     with_device,
     with_drbd,
@@ -192,10 +191,12 @@ def test_a_size_that_drbd_has_taken_is_not_taken_back() -> None:
     assert given_up(view, view.volume.status.datamesh_transitions[0], NOW + 2 * PATIENCE) is None
 
 
-def test_what_has_grown_by_itself_needs_no_comparison() -> None:
-    """A connection that completes the volume makes DRBD grow, and copy, by itself."""
+def test_what_has_grown_by_itself_is_compared_as_a_whole_and_never_overwritten() -> None:
+    """A connection that completes the volume makes DRBD grow by itself, with links that are not at rest yet."""
     view = grown()
     for number in range(3):
         view = spoilt(view, number, taking(LARGER))
-    assert begun(view).volume.status.comparisons == ()
-    assert picture().volume.status.comparisons == ()
+    (remains,) = begun(view).volume.status.comparisons
+    assert (remains.start, remains.end, remains.overwrite) == (GI, LARGER, False)
+    single = spoilt(grown(ONE), 0, taking(LARGER))
+    assert begun(single).volume.status.comparisons == ()

@@ -126,11 +126,16 @@ def _former_metadata(view: VolumeView, transition: Transition, asked: int) -> Co
     """The range that held the old metadata, from the end of what could be used to the end of the old disks."""
     start = max(-(-_shown(view, member.name) // BLOCK) * BLOCK for member in view.diskful_members)
     end = max(-(-_former_size(replica) // BLOCK) * BLOCK for replica in _with_copy(view))
-    users = using(view)
+    users, overwrite = using(view), not using(view)
     alone = len(view.diskful_members) == 1
-    if start >= min(end, asked) or (alone and users):
-        # Grown by itself, when a connection came up: then DRBD has copied it. Or there is nobody to compare with.
+    if alone and users:
         return None
+    if start >= min(end, asked):
+        # It has grown by itself, when a connection came up, and may have been used since. DRBD copies then, but not to
+        # a member whose link was not at rest at that moment: all that is new is compared.
+        start, end, overwrite = int(view.datamesh.size or 0), asked, False
+        if alone:
+            return None
     return Comparison(
         revision=view.volume.status.datamesh_revision + 1,
         reason=ComparisonReason.RESIZE,
@@ -138,7 +143,7 @@ def _former_metadata(view: VolumeView, transition: Transition, asked: int) -> Co
         reference=view.diskful_members[0].name,
         start=start,
         end=end,
-        overwrite=not users,
+        overwrite=overwrite,
     )
 
 
