@@ -10,11 +10,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from quorate.api.meta import ObjectMeta
+from quorate.engine.apply import apply
 from quorate.engine.cache import Cache
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.keys import Key
 from quorate.engine.metrics import EngineMetrics
-from quorate.engine.plan import NoneLeft
+from quorate.engine.plan import AddFinalizer, NoneLeft, Plan
 from quorate.engine.simulation import Simulation, run
 from quorate.engine.store import ObjectList
 from quorate.engine.writer import REQUEST_TIMEOUT, Writer
@@ -215,5 +216,17 @@ def test_children_are_counted_in_the_store_itself_and_those_we_cannot_decode_cou
 
         desk.store.list = listed  # type: ignore[method-assign, assignment]
         assert await desk.writer.count(NoneLeft(Gadget)) == 1
+
+    story(tell)
+
+
+def test_what_is_put_on_an_object_along_with_a_finalizer_is_one_write() -> None:
+    async def tell(desk: Desk) -> None:
+        before = await desk.store.get(Widget, "other")
+        await apply(Plan(writes=(AddFinalizer(before, "test/mine", {"class": "fast"}),)), desk.writer, {})
+        after = await desk.store.get(Widget, "other")
+        assert after.metadata.finalizers == ("test/mine",)
+        assert after.metadata.labels == {**before.metadata.labels, "class": "fast"}
+        assert desk.count("patch", "ok") == 1
 
     story(tell)

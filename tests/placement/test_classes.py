@@ -22,7 +22,7 @@ from quorate.api.storage.rsp import PoolUsers, ReplicatedStoragePool
 from quorate.api.storage.rv import ReplicatedVolume
 from quorate.api.struct import replace
 from quorate.engine import Key, PatchStatus, Plan
-from quorate.placement.classes import CLASSES, COUNT_EVERY, ClassView, decide
+from quorate.placement.classes import CLASSES, COUNT_EVERY, COUNTED_AFTER, ClassView, decide
 from quorate.placement.sufficiency import configuration_of
 from tests.placement.builders import nodes
 from tests.placement.objects import NOW, pool, storage_class, volume
@@ -195,6 +195,15 @@ def on(made: ReplicatedVolume, *places: str) -> ReplicatedVolume:
         for number, place in enumerate(places)
     )
     return replace(made, status=replace(made.status, datamesh=Datamesh(members=members)))
+
+
+def test_a_volume_that_has_just_come_is_left_to_the_next_count() -> None:
+    made = volume("v1")
+    new = replace(made, metadata=replace(made.metadata, creation_timestamp=NOW))
+    known = reported(storage_class(), ready_pool())
+    assert decided(known, ready_pool(), new).steps == ()
+    later = NOW + timedelta(seconds=COUNTED_AFTER)
+    assert reported(known, ready_pool(), new, now=later).status.volumes.total == 1
 
 
 def test_volumes_are_counted_by_what_they_live_by() -> None:

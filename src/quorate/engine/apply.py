@@ -5,6 +5,9 @@ A plan is never resumed. Whatever stops it, the next pass looks at the world as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from quorate.api.meta import Resource
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import AddFinalizer, Create, Delete, Patch, PatchStatus, Plan, ReleaseFinalizer, Write
@@ -45,7 +48,7 @@ async def _carry_out(step: Write, writer: Writer) -> None:
         case Delete():
             await writer.delete(step.obj, if_unchanged=step.if_unchanged)
         case AddFinalizer():
-            await _set_finalizers(writer, step, (*step.obj.metadata.finalizers, step.finalizer))
+            await _set_finalizers(writer, step, (*step.obj.metadata.finalizers, step.finalizer), step.labels)
         case ReleaseFinalizer():
             for children in step.after:
                 count = await writer.count(children)
@@ -55,8 +58,13 @@ async def _carry_out(step: Write, writer: Writer) -> None:
                         f"the store still has {count} {children.cls.KIND.name} objects of it"
                     )
             rest = tuple(name for name in step.obj.metadata.finalizers if name != step.finalizer)
-            await _set_finalizers(writer, step, rest)
+            await _set_finalizers(writer, step, rest, {})
 
 
-async def _set_finalizers(writer: Writer, step: AddFinalizer | ReleaseFinalizer, names: tuple[str, ...]) -> None:
-    await writer.patch(step.obj, {"metadata": {"finalizers": list(names) or None}}, if_unchanged=step.if_unchanged)
+async def _set_finalizers(
+    writer: Writer, step: AddFinalizer | ReleaseFinalizer, names: tuple[str, ...], labels: Mapping[str, str]
+) -> None:
+    metadata: dict[str, Any] = {"finalizers": list(names) or None}
+    if labels:
+        metadata["labels"] = dict(labels)
+    await writer.patch(step.obj, {"metadata": metadata}, if_unchanged=step.if_unchanged)

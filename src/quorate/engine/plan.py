@@ -126,6 +126,8 @@ class AddFinalizer(_OfObject):
 
     obj: Resource
     finalizer: str
+    #: What else is put on the object in the same write.
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.obj.deleting and self.finalizer not in self.obj.metadata.finalizers:

@@ -6,14 +6,14 @@ place. When the class says something else, the old one is withdrawn, and the new
 Volumes that exist keep the copy they have (``NewVolumesOnly``).
 
 How many volumes there are is for people, and counted every so often: woken by each of 10,000 volumes, the controller
-would count up to that many each time.
+would count up to that many each time. One that has just come is left to the next count: it is not what it will be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -39,6 +39,8 @@ from quorate.placement.sufficiency import configuration_of, contradiction, short
 BY_CLASS: Final = "counted by class"
 #: Seconds between two counts of the volumes.
 COUNT_EVERY: Final = 30.0
+#: Volumes are counted from this age on, in seconds.
+COUNTED_AFTER: Final = 10.0
 
 _PHASES: Final[Mapping[str, StorageClassPhase]] = {
     Ready.READY.code: StorageClassPhase.READY,
@@ -73,7 +75,7 @@ def decide(view: ClassView, now: datetime, _: Random) -> Plan:
     pool_ready = judge_pool(found, pool)
     ready = judge(intended, pool, pool_ready)
     status = _published(found, intended, ready)
-    volumes = count(view.volumes, status.configuration, pool)
+    volumes = count((each for each in view.volumes if _has_lasted(each, now)), status.configuration, pool)
     generation = found.metadata.generation
     verdicts = (ready, pool_ready, _rolled_out(volumes))
     status = replace(
@@ -139,6 +141,11 @@ def count(
         stale_configuration=total - pending - aligned,
         in_conflict_with_eligible_nodes=astray,
     )
+
+
+def _has_lasted(volume: ReplicatedVolume, now: datetime) -> bool:
+    created = volume.metadata.creation_timestamp
+    return created is None or now - created >= timedelta(seconds=COUNTED_AFTER)
 
 
 def _published(found: ReplicatedStorageClass, intended: Configuration, ready: Verdict) -> ReplicatedStorageClassStatus:

@@ -11,6 +11,7 @@ from typing import Any
 from quorate.api import core, finalizers, labels, names
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.merging import merge
+from quorate.api.conditions.rvr import Ready as ReplicaReady
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import (
     DiskScheduledResourcesStatus,
@@ -476,6 +477,12 @@ def with_replica(view: VolumeView, number: int, change: Any) -> VolumeView:
     """The view with one replica changed by a function of its view."""
     replicas = tuple(change(each) if each.id == number else each for each in view.replicas)
     return changed(view, replicas=replicas, pieces=tuple(each for one in replicas for each in one.volumes))
+
+
+def as_ready(each: ReplicaView) -> ReplicaView:
+    """The replica, once it says that it is."""
+    found = merge((), [ReplicaReady.READY()], now=NOW)
+    return changed(each, replica=replace(each.replica, status=replace(each.replica.status, conditions=found)))
 
 
 def decided(view: VolumeView, now: datetime = NOW) -> Plan:

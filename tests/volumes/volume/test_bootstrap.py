@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from quorate.api import labels, names
+from quorate.api import conditions, labels, names
+from quorate.api.conditions.rv import Ready
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.storage.drbdrop import CreateNewUUID, OperationPhase, OperationType
+from quorate.api.storage.rv import VolumePhase
 from quorate.engine import Create, Delete
+from quorate.volumes.settling import SETTLING
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.bootstrap import timeout
 from tests.volumes.volume.making import (
@@ -21,6 +25,7 @@ from tests.volumes.volume.making import (
     VOLUME,
     C,
     ago,
+    as_ready,
     bootstrapping,
     decided,
     formed,
@@ -128,6 +133,22 @@ def test_only_what_is_copied_is_given_time_for_it(replication: Replication, zero
 def test_after_the_operation_every_copy_must_be_up_to_date() -> None:
     plan = decided(with_operation(bootstrapping(C, "Inconsistent"), OperationPhase.SUCCEEDED))
     assert waits(plan) == ("WaitingForSynchronization", "not up to date yet [0 1 2]")
+
+
+def test_a_volume_that_is_formed_in_a_moment_is_told_of_along_with_its_replicas_word() -> None:
+    """M23: whether it is formed never depends on that word, only whether one write tells of both."""
+    quick = with_operation(bootstrapping(C, since=1), OperationPhase.SUCCEEDED)
+    plan = decided(quick)
+    assert plan.transition is None
+    assert plan.status is None
+    assert plan.requeue_after == pytest.approx(SETTLING - 1)
+    assert phase_of(decided(quick, NOW + timedelta(seconds=SETTLING))) is None
+    for number in range(3):
+        quick = with_replica(quick, number, as_ready)
+    found = written(decided(quick))
+    assert found.datamesh_transitions == ()
+    assert conditions.is_true(found.conditions, Ready)
+    assert found.phase is VolumePhase.READY
 
 
 @pytest.mark.parametrize("replication", list(Replication))

@@ -27,6 +27,7 @@ from tests.volumes.volume.making import (
     NOW,
     TB,
     ago,
+    as_ready,
     bootstrapping,
     connecting,
     decided,
@@ -44,10 +45,21 @@ from tests.volumes.volume.making import (
 
 def test_the_finalizer_and_the_label_come_before_anything_else() -> None:
     plan = decided(picture(volume(finalizers=())))
-    assert [type(step) for step in plan.steps] == [AddFinalizer, Patch]
-    assert plan.writes[1].target.name == "v"
-    assert isinstance(plan.steps[1], Patch)
-    assert plan.steps[1].intended.metadata.labels == {labels.REPLICATED_STORAGE_CLASS: "class"}
+    [step] = plan.steps
+    assert isinstance(step, AddFinalizer)
+    assert step.target.name == "v"
+    assert step.labels == {labels.REPLICATED_STORAGE_CLASS: "class"}
+
+
+def test_a_new_volume_gets_its_minor_before_its_finalizer_and_waits_no_longer_than_a_moment_for_it() -> None:
+    new = volume(finalizers=(), creation_timestamp=ago(1))
+    plan = decided(picture(new))
+    assert plan.steps == ()
+    assert plan.requeue_after == pytest.approx(SETTLING - 1)
+    config = replace(new.status.drbd.config, device_minor=0)
+    given = replace(new, status=replace(new.status, drbd=replace(new.status.drbd, config=config)))
+    assert [type(step) for step in decided(picture(given)).steps] == [AddFinalizer]
+    assert [type(step) for step in decided(picture(new), NOW + timedelta(seconds=SETTLING)).steps] == [AddFinalizer]
 
 
 def test_a_label_that_somebody_has_changed_is_put_right_beside_other_work() -> None:
@@ -64,11 +76,6 @@ def settled(view: VolumeView, now: datetime = NOW) -> VolumeView:
     rv = view.volume
     labelled = replace(rv, metadata=replace(rv.metadata, labels={labels.REPLICATED_STORAGE_CLASS: "class"}))
     return changed(view, rv=labelled).with_status(written(plan))
-
-
-def as_ready(each: ReplicaView) -> ReplicaView:
-    found = merge((), [ReplicaReady.READY()], now=NOW)
-    return changed(each, replica=replace(each.replica, status=replace(each.replica.status, conditions=found)))
 
 
 @pytest.mark.parametrize("replication", list(Replication))

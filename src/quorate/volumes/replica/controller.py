@@ -113,6 +113,8 @@ def _held_back(
     before, rv = replica.replica.status, snapshot.view.rv
     if rv is None or before == after or replica.replica.deleting or _acted_on(before) != _acted_on(after):
         return None
+    if conditions.is_true(after.conditions, Ready):
+        return None  # More than that will not come.
     return young(forming_since(rv.status), now)
 
 

@@ -45,7 +45,7 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
         return deletion.let_orphans_go(view)
     rv = view.rv
     if finalizers.RV_CONTROLLER not in rv.metadata.finalizers:
-        return NOTHING if rv.deleting else Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER), *_metadata(rv)))
+        return NOTHING if rv.deleting else _taken_in(rv, now)
     if deletion.should_not_exist(view):
         return _plan(view, deletion.take_apart(view), now)
     if lost := without_status(view):
@@ -58,6 +58,15 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
     if current.forming:
         return _plan(view, form(current, now, random), now)
     return _plan(view, live(current, places.find_places(current), now), now)
+
+
+def _taken_in(rv: ReplicatedVolume, now: datetime) -> Plan:
+    """Our finalizer, and the class as a label; after the minor, whose write is on its way, so that none conflicts."""
+    if rv.status.drbd.config.device_minor is None:
+        patience = young(rv.metadata.creation_timestamp, now)
+        if patience is not None:
+            return Plan(requeue_after=patience)
+    return Plan(writes=(AddFinalizer(rv, finalizers.RV_CONTROLLER, _labels(rv)),))
 
 
 def without_status(view: VolumeView) -> tuple[str, ...]:
@@ -111,11 +120,13 @@ def _events(rv: ReplicatedVolume, outcome: Outcome) -> tuple[PlanEvent, ...]:
 def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:
     """The class as a label, for people who look for its volumes; without annotations that have done their work."""
     metadata = rv.metadata
-    found = dict(metadata.labels)
-    if not rv.deleting:
-        found[labels.REPLICATED_STORAGE_CLASS] = rv.spec.replicated_storage_class_name
+    found = {**metadata.labels, **({} if rv.deleting else _labels(rv))}
     kept = {key: value for key, value in metadata.annotations.items() if key not in spent}
     return (Patch(rv, replace(rv, metadata=replace(metadata, labels=found, annotations=kept))),)
+
+
+def _labels(rv: ReplicatedVolume) -> dict[str, str]:
+    return {labels.REPLICATED_STORAGE_CLASS: rv.spec.replicated_storage_class_name}
 
 
 def _releases(rv: ReplicatedVolume, writes: tuple[Write, ...]) -> bool:

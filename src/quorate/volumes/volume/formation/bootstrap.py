@@ -10,17 +10,19 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.api import labels, names
-from quorate.api.meta import ObjectMeta
+from quorate.api.meta import ConditionStatus, ObjectMeta
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import DiskState, ReplicaType
 from quorate.api.storage.drbdrop import CreateNewUUID, DRBDResourceOperationSpec, OperationPhase, OperationType
 from quorate.engine import Create, Delete
 from quorate.volumes.replica.owners import owner_reference
+from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.connectivity import changed_members
 from quorate.volumes.volume.formation.steps import complete, transition_of, waiting
 from quorate.volumes.volume.outcome import Outcome
+from quorate.volumes.volume.verdicts import all_replicas_ready
 from quorate.volumes.waits import Blocker, Wait, ids
 
 
@@ -43,6 +45,8 @@ def bootstrap(view: VolumeView, now: datetime) -> Outcome:
         return waiting(view, now, _about(operation, said), limit)
     if wait := _unsynchronised(view):
         return waiting(view, now, wait, limit)
+    if (patience := _words_to_come(view, now)) is not None:
+        return Outcome(view.volume.status, again=patience)
     return complete(view, now)
 
 
@@ -100,6 +104,13 @@ def _unsynchronised(view: VolumeView) -> Wait | None:
         return None
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in waits)
     return Wait("WaitingForSynchronization", f"not up to date yet {ids(waits)}", blockers)
+
+
+def _words_to_come(view: VolumeView, now: datetime) -> float | None:
+    """Seconds in which the replicas may still say that they are ready: then one write tells of it all."""
+    if all_replicas_ready(view).status is ConditionStatus.TRUE:
+        return None
+    return young(forming_since(view.volume.status), now)
 
 
 def _about(operation: DRBDResourceOperation, words: str) -> Wait:
