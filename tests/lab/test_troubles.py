@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.storage.llv import LogicalVolumePhase
+from quorate.cli.fault import troubles
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.truth import ReplicaTruth, truth_of
@@ -165,3 +166,18 @@ def test_a_replica_on_a_node_without_power_is_deleted_when_it_is_back() -> None:
             await deleting
 
     run(main, seed=8)
+
+
+def test_what_is_held_up_is_named_and_released_on_all_nodes_at_once() -> None:
+    async def main(sim: Simulation) -> None:
+        async with laboratory(sim) as lab:
+            lab.cluster.inject(faults.Hang("node-1", "drbdadm"))
+            lab.cluster.inject(faults.Slow("node-2", "lvs", 2.5))
+            assert troubles(truth_of(lab.cluster)) == [
+                "node-1: 'drbdadm' hangs",
+                "node-2: 'lvs' takes 2.5 s longer",
+            ]
+            assert lab.cluster.inject(faults.Release()) == "on all nodes, commands run as they should"
+            assert troubles(truth_of(lab.cluster)) == []
+
+    run(main, seed=6)
