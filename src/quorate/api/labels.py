@@ -14,6 +14,8 @@ NODE: Final = "quorate.io/node"
 REPLICATED_STORAGE_CLASS: Final = "sds-replicated-volume.deckhouse.io/replicated-storage-class"
 #: On RVR, RVA, LLV and DRBDResourceOperation: the volume they belong to.
 REPLICATED_VOLUME: Final = "sds-replicated-volume.deckhouse.io/replicated-volume"
+#: On LLV: the uid of the volume that it was made for, so that it is never taken for one of a later volume of that name.
+VOLUME_UID: Final = "quorate.io/volume-uid"
 #: On RVR and LLV: the volume group they lie on.
 LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
 

@@ -86,6 +86,7 @@ def test_a_logical_volume_is_made_with_everything_it_will_need() -> None:
         labels.NODE: "n0",
         labels.REPLICATED_VOLUME: "pvc-1",
         labels.LVM_VOLUME_GROUP: "g0",
+        labels.VOLUME_UID: picture().volume.metadata.uid,
     }
     (owner,) = volume.metadata.owner_references
     assert (owner.kind, owner.name, owner.uid) == ("ReplicatedVolumeReplica", "pvc-1-0", "uid-0")

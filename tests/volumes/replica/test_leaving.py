@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate.api import finalizers, names
+from quorate.api import annotation_keys, finalizers, names
 from quorate.api.conditions import find
 from quorate.api.conditions.rvr import Ready
 from quorate.api.storage.configuration import Replication
@@ -51,6 +51,13 @@ from tests.volumes.replica.making import (
 
 FOUR = (D, D, D, D)
 LLV = names.logical_volume(name(3), "g3")
+
+
+def given_up(found: ReplicaView) -> ReplicaView:
+    """A person has said that its copy may go."""
+    said = {annotation_keys.ACCEPT_DATA_LOSS: "true"}
+    metadata = replace(found.replica.metadata, annotations=said)
+    return changed(found, replica=replace(found.replica, metadata=metadata))
 
 
 def leaver(view: VolumeView | None = None) -> VolumeView:
@@ -119,7 +126,9 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
         None,
     ),
     ("its node is gone", spoilt(leaver(picture(FOUR, gone=(3,))), 0, with_device(disk_state="Inconsistent")), None),
-    ("no volume", changed(leaver(), rv=None), None),
+    ("no volume", changed(leaver(), rv=None), "VolumeLost"),
+    ("no volume, and a person's consent", changed(spoilt(leaver(), 3, given_up), rv=None), None),
+    ("no volume, and no copy", changed(without_disk(leaver()), rv=None), None),
     ("the volume goes", with_rv(spoilt(picture(FOUR), 3, deleting), deleting=True), None),
     (
         "the volume goes, and is in use",
@@ -236,7 +245,8 @@ def test_peers_is_released_when_the_rest_have_forgotten_it(view: VolumeView, fin
         (with_rv(spoilt(picture(FOUR), 3, deleting), deleting=True), ["controller"]),
         (with_member(with_rv(spoilt(picture(FOUR), 3, deleting), deleting=True), 0, attached=True), []),
         (had_no_data(without_membership(leaver(), 0, 1, 2, datamesh_revision=0)), ["controller"]),
-        (changed(leaver(), rv=None), ["controller"]),
+        (changed(leaver(), rv=None), []),
+        (changed(without_disk(leaver()), rv=None), ["controller"]),
     ],
     ids=[
         "has a disk",
@@ -247,6 +257,7 @@ def test_peers_is_released_when_the_rest_have_forgotten_it(view: VolumeView, fin
         "in use",
         "never formed",
         "no volume",
+        "no volume, no copy",
     ],
 )
 def test_controller_is_released_when_disk_and_space_are_gone_or_the_volume_is(

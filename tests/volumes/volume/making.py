@@ -224,7 +224,7 @@ def piece(number: int, *, phase: LogicalVolumePhase = LogicalVolumePhase.CREATED
         metadata=ObjectMeta(
             name=piece_name(number),
             resource_version="1",
-            labels={labels.REPLICATED_VOLUME: VOLUME, labels.NODE: node(number)},
+            labels={labels.REPLICATED_VOLUME: VOLUME, labels.NODE: node(number), labels.VOLUME_UID: "uid-v"},
             finalizers=finalizers.OF_A_NEW_LOGICAL_VOLUME,
         ),
         spec=LVMLogicalVolumeSpec(

@@ -152,8 +152,9 @@ def test_replicas_with_data_under_a_volume_without_status_are_left_alone() -> No
 
 
 def older(found: LVMLogicalVolume) -> LVMLogicalVolume:
-    """Made before the volume was."""
-    return replace(found, metadata=replace(found.metadata, creation_timestamp=ago(3600)))
+    """Made for a volume that was there before."""
+    made_for = {**found.metadata.labels, labels.VOLUME_UID: "uid-of-another"}
+    return replace(found, metadata=replace(found.metadata, labels=made_for))
 
 
 def test_pieces_of_an_earlier_volume_of_that_name_are_left_alone_too() -> None:
@@ -162,8 +163,7 @@ def test_pieces_of_an_earlier_volume_of_that_name_are_left_alone_too() -> None:
     assert plan.writes == ()
     assert plan.transition is None
     assert "v-0-" in written(plan).message
-    own = replace(piece(0), metadata=replace(piece(0).metadata, creation_timestamp=ago(1)))
-    assert decided(picture(volume(), pieces=(own,))).transition is not None
+    assert decided(picture(volume(), pieces=(piece(0),))).transition is not None
 
 
 def test_a_tie_breaker_holds_no_data() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quorate.api import finalizers, labels
+from quorate.api import annotation_keys, finalizers, labels
 from quorate.api.meta import NodeName, ObjectMeta, VolumeName
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeAttachment
 from quorate.api.storage.datamesh import FormationPhase, Transition, TransitionGroup, TransitionType
@@ -187,15 +187,41 @@ def test_replicas_of_a_volume_that_is_gone_are_never_deleted_by_us() -> None:
     assert decided(picture(None, [outsider(0), outsider(1)])).steps == ()
 
 
-def dying_piece(number: int) -> LVMLogicalVolume:
+def dying_piece(number: int, *, maker: str | None = "uid-v", consent: bool = False) -> LVMLogicalVolume:
     left = piece(number)
-    return replace(left, metadata=replace(left.metadata, deletion_timestamp=ago(9)))
+    known = {name: value for name, value in left.metadata.labels.items() if name != labels.VOLUME_UID}
+    said = {annotation_keys.ACCEPT_DATA_LOSS: "true"} if consent else {}
+    made_by = {labels.VOLUME_UID: maker} if maker is not None else {}
+    return replace(
+        left,
+        metadata=replace(
+            left.metadata,
+            deletion_timestamp=ago(9),
+            labels=known | made_by,
+            annotations=said,
+            creation_timestamp=ago(60),
+        ),
+    )
 
 
-def test_a_piece_whose_volume_is_gone_goes_only_if_somebody_deletes_it() -> None:
+def test_a_piece_whose_volume_is_gone_goes_only_with_a_persons_consent() -> None:
+    """Kubernetes deletes by itself what a lost object owned: that somebody deletes it says nothing."""
     assert decided(picture(None, pieces=(piece(0),))).steps == ()
-    [step] = decided(picture(None, pieces=(dying_piece(0),))).steps
+    assert decided(picture(None, pieces=(dying_piece(0),))).steps == ()
+    [step] = decided(picture(None, pieces=(dying_piece(0, consent=True),))).steps
     assert isinstance(step, ReleaseFinalizer)
+
+
+@pytest.mark.parametrize(
+    ("maker", "cleared"),
+    [("uid-v", True), ("uid-of-another", False), (None, False)],
+    ids=["ours", "another's", "unknown"],
+)
+def test_a_piece_is_cleared_away_only_by_the_volume_that_made_it(maker: str | None, cleared: bool) -> None:
+    """Names come again, also within the second: the volume's uid does not."""
+    view = formed()
+    stray = changed(view, pieces=(*view.pieces, dying_piece(4, maker=maker)))
+    assert [type(each) for each in clear(stray)] == ([ReleaseFinalizer] if cleared else [])
 
 
 def test_a_members_copy_is_kept_whoever_deletes_it_when_only_its_replica_is_lost() -> None:

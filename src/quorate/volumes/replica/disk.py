@@ -157,6 +157,7 @@ def _made(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
                     labels.NODE: spec.node_name or "",
                     labels.REPLICATED_VOLUME: spec.replicated_volume_name,
                     labels.LVM_VOLUME_GROUP: group_name,
+                    labels.VOLUME_UID: view.rv.metadata.uid,
                 },
                 finalizers=finalizers.OF_A_NEW_LOGICAL_VOLUME,
                 owner_references=(owner_reference(object_),),

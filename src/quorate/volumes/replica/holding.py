@@ -78,7 +78,10 @@ def _due(replica: ReplicaView) -> tuple[str, ...]:
 
 def _release(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
     obj, held = replica.replica, replica.replica.metadata.finalizers
-    ending = view.rv is None or (view.rv.deleting and not leaving.foreign_finalizers(view.rv))
+    if view.rv is None:
+        ending = leaving.hindrance(view, replica) is None
+    else:
+        ending = view.rv.deleting and not leaving.foreign_finalizers(view.rv)
     if finalizers.QUORUM in held and (ending or is_confirmed_by_the_rest(view, replica)):
         yield ReleaseFinalizer(obj, finalizers.QUORUM, after=())
     elif finalizers.PEERS in held and (ending or leaving.is_forgotten(view, replica)):

@@ -2,7 +2,9 @@
 
 | the volume                          | a replica that is being deleted lets go of its data                          |
 |-------------------------------------|------------------------------------------------------------------------------|
-| does not exist                      | at once: nobody is left who could use it                                     |
+| does not exist                      | at once if it has no copy; else only with a person's consent, the annotation  |
+|                                     | ``accept-data-loss`` on it: a volume ends after its replicas, so this one's   |
+|                                     | object was lost, and Kubernetes deletes by itself what a lost object owned   |
 | is being deleted, nothing attached  | at once                                                                      |
 | is being formed, not with it        | at once: it has no data that anybody counts on                               |
 | lives                               | once it has left the datamesh, the rest have forgotten it, and 000's gc       |
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.api import finalizers
+from quorate.api import annotation_keys, finalizers
 from quorate.api.meta import Resource
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolumeReplica
@@ -49,10 +51,9 @@ def is_leaving(replica: ReplicatedVolumeReplica) -> bool:
 
 
 def is_ending(view: VolumeView) -> bool:
-    """Whether the whole volume goes, and nothing of it is in use."""
-    if view.rv is None:
-        return True
-    return view.rv.deleting and not foreign_finalizers(view.rv) and not attached(view)
+    """Whether the whole volume goes, and nothing of it is in use. One whose object was lost does not go."""
+    rv = view.rv
+    return rv is not None and rv.deleting and not foreign_finalizers(rv) and not attached(view)
 
 
 def attached(view: VolumeView) -> tuple[ReplicaName, ...]:
@@ -80,6 +81,8 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     """Why a replica that is being deleted must keep what it has; None: it may let go of it."""
     if is_ending(view):
         return None
+    if view.rv is None:
+        return _volume_lost(view, replica)
     if replica.member is not None:
         return Wait("StillMember", f"{replica.name} is still a member of the datamesh", _volume(view))
     if status_is_lost(view):
@@ -92,6 +95,22 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if in_use is not None or replica.node is None or replica.node.machine is None:
         return in_use
     return _copies_elsewhere(view, replica) if _has_a_copy(replica) else None
+
+
+def accepts_data_loss(obj: Resource) -> bool:
+    """Whether a person has said on the object itself that what it holds may go."""
+    return obj.metadata.annotations.get(annotation_keys.ACCEPT_DATA_LOSS) == "true"
+
+
+def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
+    if not _has_a_copy(replica) or accepts_data_loss(replica.replica):
+        return None
+    return Wait(
+        "VolumeLost",
+        f"there is no ReplicatedVolume {view.name}, and {replica.name} holds a copy of its data; to give it up, annotate"
+        f" {replica.name} with {annotation_keys.ACCEPT_DATA_LOSS}=true",
+        _volume(view),
+    )
 
 
 def is_forgotten(view: VolumeView, replica: ReplicaView) -> bool:

@@ -8,23 +8,24 @@ space (M31).
 |-------------------------------------------------|-----------------------------------------------------------------|
 | of a volume that is being deleted               | deleted                                                         |
 | of a member: only the replica's object was lost | kept, whoever deletes it: it is a copy that others count on     |
-| older than the volume, or there is no volume    | kept, unless somebody deletes it: it may be all that is left of |
-|                                                 | an earlier volume of that name whose objects were lost          |
+| of another volume, or there is no volume        | kept, whoever deletes it: it may be all that is left of an      |
+|                                                 | earlier volume of that name whose objects were lost. A person   |
+|                                                 | may give it up: annotation ``accept-data-loss`` on it           |
 | otherwise                                       | deleted                                                         |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from quorate.api import core, finalizers, labels
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume
 from quorate.engine import Delete, NoneLeft, ReleaseFinalizer, Write
 from quorate.engine.selectors import match
 from quorate.volumes import places
+from quorate.volumes.replica.leaving import accepts_data_loss
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.replicas import owner_name
 
@@ -35,12 +36,11 @@ def strays(view: VolumeView) -> tuple[LVMLogicalVolume, ...]:
 
 
 def of_earlier_volumes(view: VolumeView) -> tuple[LVMLogicalVolume, ...]:
-    """Those that this volume has never made, and that nobody has deleted."""
-    made = view.rv.metadata.creation_timestamp if view.rv is not None else None
+    """Those that this volume has never made, and that no person has given up."""
     return tuple(
         piece
         for piece in strays(view)
-        if not piece.deleting and (view.rv is None or _is_older(piece.metadata.creation_timestamp, made))
+        if not accepts_data_loss(piece) and (view.rv is None or _is_foreign(piece, view.rv))
     )
 
 
@@ -55,8 +55,13 @@ def clear(view: VolumeView) -> Iterator[Write]:
     yield from places.withdrawals(view)
 
 
-def _is_older(one: datetime | None, other: datetime | None) -> bool:
-    return one is not None and other is not None and one < other
+def _is_foreign(piece: LVMLogicalVolume, volume: ReplicatedVolume) -> bool:
+    """Whether another volume made it. One without the label of its maker may be that, unless it is surely younger."""
+    maker = piece.metadata.labels.get(labels.VOLUME_UID)
+    if maker is not None:
+        return maker != volume.metadata.uid
+    one, other = piece.metadata.creation_timestamp, volume.metadata.creation_timestamp
+    return one is None or other is None or one <= other
 
 
 def _delete(view: VolumeView, piece: LVMLogicalVolume) -> Iterator[Write]:

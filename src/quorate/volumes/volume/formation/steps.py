@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.meta import Bytes
 from quorate.api.quantity import Quantity
 from quorate.api.storage.datamesh import (
@@ -23,7 +24,7 @@ from quorate.api.storage.datamesh import (
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
 from quorate.api.struct import replace
-from quorate.volumes.view import VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.waits import Blocker, Wait, ids
 
@@ -120,6 +121,11 @@ def transition_of(view: VolumeView) -> Transition:
     return found
 
 
+def _found_a_disk(replica: ReplicaView) -> bool:
+    """Whether its logical volume was there already: what is on it is somebody's."""
+    return any(volume.status.reason == LogicalVolumeFailure.LV_EXISTS.code for volume in replica.volumes)
+
+
 def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float) -> Outcome:
     """Write that it starts again; only then is anything deleted. Data that may be somebody's forbids it."""
     phase = transition_of(view).formation
@@ -127,7 +133,8 @@ def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float) -> Outc
     with_data = [
         replica.name
         for replica in view.replicas
-        if replica.type is ReplicaType.DISKFUL and replica.replica.status.drbd.actual.initial_sync_completed
+        if replica.type is ReplicaType.DISKFUL
+        and (replica.replica.status.drbd.actual.initial_sync_completed or _found_a_disk(replica))
     ]
     if with_data and phase.phase is not FormationPhase.BOOTSTRAP_DATA:
         held = Wait(
