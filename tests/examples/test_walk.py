@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from quorate.api import conditions
 from quorate.api.conditions.declaration import ConditionType
-from quorate.api.conditions.rv import Ready, Resilient
+from quorate.api.conditions.rv import PublishSucceeded, Ready, Resilient
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.quantity import Quantity
 from quorate.api.storage import (
@@ -40,11 +40,11 @@ async def applied(sim: Simulation, *files: str) -> AsyncIterator[VolumeLab]:
         yield lab
 
 
-async def used_on(lab: VolumeLab, name: str, node: str) -> None:
+async def used_on(lab: VolumeLab, name: str, *nodes: str) -> None:
     async def check() -> bool:
-        return (await lab.volume(name)).status.published_on == (node,)
+        return sorted((await lab.volume(name)).status.published_on) == sorted(nodes)
 
-    await lab.until(f"{name} is in use on {node}", check)
+    await lab.until(f"{name} is in use on {nodes}", check)
 
 
 async def writes(lab: VolumeLab, name: str, node: str) -> bool:
@@ -90,6 +90,25 @@ def test_it_is_used_where_an_attachment_asks_and_where_publish_on_says_so() -> N
             await used_on(lab, "web", "node-2")
             assert await writes(lab, "demo", "node-1")
             assert await writes(lab, "web", "node-2")
+
+    run(main, seed=1)
+
+
+def test_it_migrates_while_it_is_in_use_where_the_layout_allows_it() -> None:
+    async def main(sim: Simulation) -> None:
+        async with applied(sim, "volumes.yaml") as lab:
+            members = (await lab.volume("ledger")).status.datamesh.members
+            here, there = (member.node_name for member in members)
+            for nodes in ((here,), (here, there), (there,)):
+                await lab.store.patch(ReplicatedVolume, "ledger", patch={"spec": {"publishOn": list(nodes)}})
+                await used_on(lab, "ledger", *nodes)
+            await lab.store.patch(ReplicatedVolume, "web", patch={"spec": {"publishOn": ["node-1", "node-2"]}})
+            await lab.sleep(60)
+            volume = await lab.volume("web")
+            assert len(volume.status.published_on) == 1
+            told = conditions.find(volume.status.conditions, PublishSucceeded)
+            assert told is not None
+            assert told.reason == PublishSucceeded.TWO_PRIMARIES_NOT_ALLOWED.code
 
     run(main, seed=1)
 

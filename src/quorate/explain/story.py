@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from random import Random
 
+from quorate.api import conditions
+from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import StepStatus, Transition
 from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.rv import AttachSource
 from quorate.api.struct import Struct
 from quorate.explain.listing import Listing
 from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
@@ -118,13 +121,12 @@ def _promise(view: VolumeView) -> str:
     configuration = view.rv.status.configuration if view.rv is not None else None
     if configuration is None:
         return "nothing yet: it has no configuration"
-    losses = configuration.failures_to_tolerate
+    losses, layout = configuration.failures_to_tolerate, layout_of(configuration)
+    goes_on = f"I/O goes on when any {losses} of its members is lost" if losses else "I/O stops when a member is lost"
     copies = configuration.guaranteed_minimum_data_redundancy + 1
-    layout = layout_of(configuration)
-    return (
-        f"{configuration.replication} ({text(layout.diskful, layout.tie_breakers)}): goes on when any {losses} of its"
-        f" members are lost, every write is on at least {copies} of them"
-    )
+    disks = "1 disk" if copies == 1 else f"{copies} disks"
+    name = f"{configuration.replication} ({text(layout.diskful, layout.tie_breakers)})"
+    return f"{name}: {goes_on}, every acknowledged write is on {disks} at least"
 
 
 def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
@@ -145,6 +147,12 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
         yield Waiting(what=_named(transition), reason=transition.reason, message=words)
     for pending in status.datamesh_pending_replica_transitions:
         yield Waiting(what=f"the wish of {pending.name}", reason=pending.reason, message=pending.message)
+    published = conditions.find(status.conditions, PublishSucceeded)
+    for request in status.attach_requests:
+        asked_here = request.source is AttachSource.PUBLISH_ON and request.node_name not in status.published_on
+        if published is not None and asked_here:
+            what = f"publishOn {request.node_name}"
+            yield Waiting(what=what, reason=published.reason, message=published.message)
     for attachment in view.attachments:
         for trouble in troubles(attachment.status.conditions, OF_ATTACHMENTS):
             what = f"{attachment.name} on {attachment.spec.node_name}: {trouble.condition}"
