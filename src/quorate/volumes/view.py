@@ -268,6 +268,11 @@ class VolumeView:
         replicas = tuple(dataclasses.replace(each, member=members.get(each.name)) for each in self.replicas)
         return dataclasses.replace(self, rv=structs.replace(self.rv, status=status), replicas=replicas)
 
+    def is_gone(self, node: NodeName) -> bool:
+        """Whether there is no such core Node (any more)."""
+        known = self.nodes.get(node)
+        return known is not None and known.machine is None
+
     def eligible(self, node: NodeName | None) -> EligibleNode | None:
         """The node as the pool lists it."""
         return self._eligible.get(node) if node is not None else None

@@ -168,3 +168,27 @@ def test_a_detachment_waits_while_the_device_is_open_and_says_by_whom() -> None:
             await story.until_primary()
 
     run(main, seed=6)
+
+
+@pytest.mark.parametrize("replication", LEVELS)
+def test_an_attachment_on_a_node_that_there_is_not_is_refused_once_and_keeps_nobody_waiting(
+    replication: Replication,
+) -> None:
+    """M10: no replica is made there only to be deleted again."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, replication)
+            await lab.sleep(20)
+            await story.attach("no-such-node")
+            await lab.sleep(5)
+            refused = await lab.store.get(ReplicatedVolumeAttachment, "on-no-such-node")
+            assert "no node no-such-node" in refused.status.message
+            since = len(lab.sent)
+            await lab.sleep(30)
+            assert [each for each in lab.writes(since) if each[2].startswith("ReplicatedVolume")] == []
+            node = await story.free_node()
+            await story.attach(node)
+            await story.until_primary(node)
+
+    run(main, seed=1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from quorate.api.storage.configuration import Replication, VolumeAccess
 from quorate.api.struct import replace
 from quorate.volumes.attach.turns import served, turns
-from quorate.volumes.view import VolumeView
+from quorate.volumes.view import NodeView, VolumeView
 from tests.volumes.attach.making import ONE, THREE, TIE, TWO, of
 from tests.volumes.replica.making import LAYOUTS, A, D, configuration, node_name, with_rv
 
@@ -68,6 +70,13 @@ def test_with_local_access_only_a_node_with_a_copy_is_served_and_nobody_waits_fo
 def test_a_node_outside_the_pool_is_refused_unless_a_replica_is_there() -> None:
     assert reasons(of(THREE, 9)) == ["NodeNotEligible"]
     assert reasons(of(THREE, 2)) == [""]
+
+
+def test_a_node_that_there_is_not_is_refused_and_keeps_nobody_waiting() -> None:
+    view = of(TIE, 0, 1)
+    nodes = {**view.nodes, node_name(0): NodeView(node_name(0), None, fresh=False)}
+    view = dataclasses.replace(view, nodes=nodes)
+    assert reasons(view) == ["NodeNotEligible", ""]
 
 
 def test_an_access_replica_that_is_shown_forbids_two() -> None:

@@ -26,6 +26,7 @@ from quorate.api.storage.rsp import (
     ReplicatedStoragePoolSpec,
     ReplicatedStoragePoolStatus,
 )
+from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.struct import replace
 from quorate.placement.layout import LEVELS
 from quorate.volumes.transitions import Deed, Request, requested
@@ -86,7 +87,11 @@ def volume(
         views.append(ReplicaView(replica=made, node=found[number]))
     rv = volume_of(level)
     publish_on = tuple(NodeName(f"n{number}") for number in users)
-    rv = replace(rv, spec=replace(rv.spec, publish_on=publish_on))
+    queue = tuple(
+        AttachRequest(node_name=node, since=START + timedelta(seconds=place), source=AttachSource.PUBLISH_ON)
+        for place, node in enumerate(publish_on)
+    )
+    rv = replace(rv, spec=replace(rv.spec, publish_on=publish_on), status=replace(rv.status, attach_requests=queue))
     policy = EligibleNodesPolicy(remove_lost_replica=remove_lost)
     rsc = ReplicatedStorageClass(
         metadata=ObjectMeta(name="class"),
@@ -110,6 +115,7 @@ def _said(request: Request) -> str:
     return f"{request.deed.value} {what}{more}: {request.reason}"
 
 
+NOWHERE = NodeView(NodeName("n6"), None, fresh=False)
 LOST = a_node(1, ready=False)
 SHORTLY = a_node(1, ready=False, since=timedelta(minutes=5))
 EVACUATED = a_node(1, evacuated=True)
@@ -166,6 +172,17 @@ TABLE: dict[str, tuple[VolumeView, list[str]]] = {
         volume(CONSISTENCY, [D, D, TB]),
         ["Delete v-2: TieBreakerCount"],
     ),
+    "2D+1TB, first wanted on a node that there is not": (
+        volume(AVAILABILITY, [D, D, TB], users=(6, 5), nodes={6: NOWHERE}),
+        ["Create Access on n5: AccessCount"],
+    ),
+    "3D wanted on a node that there is not": (volume(BOTH, [D, D, D], users=(6,), nodes={6: NOWHERE}), []),
+    "3D wanted on a lost node": (volume(BOTH, [D, D, D], users=(6,), nodes={6: a_node(6, ready=False)}), []),
+    "3D wanted on a node to be emptied": (
+        volume(BOTH, [D, D, D], users=(6,), nodes={6: a_node(6, evacuated=True)}),
+        [],
+    ),
+    "3D wanted where it cannot be used beside another": (volume(BOTH, [D, D, D, A], users=(3, 5)), []),
     "3D used on a copy's node": (volume(BOTH, [D, D, D], users=(1,)), []),
     "3D used where there is no replica": (
         volume(BOTH, [D, D, D], users=(5,)),

@@ -1,6 +1,7 @@
 """Whose turn it is: the first of the queue, and the second where the layout lets two nodes use the volume at once.
 
-Whoever can never be served where it is (no local copy, a node outside the pool) keeps nobody else waiting.
+Whoever can never be served where it is (no local copy, a node outside the pool, a node that there is not) keeps nobody
+else waiting.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def queued(view: VolumeView) -> tuple[NodeName, ...]:
 
 def refusal(view: VolumeView, node: NodeName) -> Wait | None:
     """Why a node cannot be served as things are, whoever else asks; None: it can."""
+    if view.is_gone(node):
+        return Wait(PublishSucceeded.NODE_NOT_ELIGIBLE.code, f"there is no node {node}", (Blocker("Node", node),))
     configuration = view.rv.status.configuration if view.rv is not None else None
     member = member_on(view, node)
     local = configuration is not None and configuration.volume_access is VolumeAccess.LOCAL

@@ -12,8 +12,7 @@ from quorate.volumes.view import VolumeView
 
 def is_gone(view: VolumeView, node: NodeName) -> bool:
     """Whether there is no such core Node any more."""
-    known = view.nodes.get(node)
-    return known is not None and known.machine is None
+    return view.is_gone(node)
 
 
 def left_of_grace(view: VolumeView, node: NodeName, now: datetime) -> float | None:

@@ -4,7 +4,7 @@
 |-----------------------|------------------------------------------------------------------------------------------|
 | rvr-diskful-count     | as many diskful replicas as the layout has, not counting those on their way out          |
 | rvr-tie-breaker-count | one where the layout has one, unless an access replica is it (M25)                       |
-| rvr-access-count      | one on each node that is to use the volume and has no replica (not Local), while it is   |
+| rvr-access-count      | one on each node whose turn it is and that has no replica (not Local), while it is       |
 | rvr-missing-node      | no replica on a node that there is not any more                                          |
 | a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
 | rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
@@ -26,14 +26,12 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import VolumeAccess
 from quorate.api.storage.drbd import ReplicaType
 from quorate.placement.layout import Layout
+from quorate.volumes.attach.turns import served
 from quorate.volumes.life import NewReplica
 from quorate.volumes.transitions.members import good_copies, is_up, out_of_touch, promise_of
 from quorate.volumes.transitions.nodes import is_gone, is_past_grace, is_to_be_emptied, left_of_grace, removes_lost
 from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import ReplicaView, VolumeView
-
-#: How many may use a volume at once; where a tie-breaker serves, one.
-_USERS = 2
 
 
 class Deed(Enum):
@@ -81,7 +79,7 @@ def requested(view: VolumeView, now: datetime) -> tuple[Request, ...]:
         *_by_force(view),
         *_missing_nodes(view, fates),
         *diskful,
-        *_diskless(view, promise, fates, coming),
+        *_diskless(view, promise, fates, coming, now),
     )
 
 
@@ -184,11 +182,13 @@ def _spare(view: VolumeView, staying: list[ReplicaView], enough: int) -> Replica
     return spare
 
 
-def _diskless(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate], coming: int) -> Iterator[Request]:
+def _diskless(
+    view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate], coming: int, now: datetime
+) -> Iterator[Request]:
     """``rvr-tie-breaker-count-controller`` (M25) and ``rvr-access-count-controller``."""
     counted = [replica for replica in view.replicas if not replica.diskful and _counts(replica)]
     staying = [replica for replica in counted if replica.name not in fates]
-    users = _users(view, promise)
+    users = _users(view, now)
     yield from _access(view, staying, users)
     if promise.tie_breakers:
         room = _has_room(view, promise, coming)
@@ -242,12 +242,17 @@ def _tie_breaker(
             yield _deletion(replica, "TieBreakerCount", f"{first.name} breaks the tie")
 
 
-def _users(view: VolumeView, promise: Layout) -> tuple[NodeName, ...]:
-    """Nodes that need a replica to use the volume: as many as can use it at once, first come first."""
+def _users(view: VolumeView, now: datetime) -> tuple[NodeName, ...]:
+    """Nodes that need a replica to use the volume: those whose turn it is, and where one could stay."""
     if view.configuration.volume_access is VolumeAccess.LOCAL:
         return ()
-    first = view.access_nodes[: 1 if promise.tie_breakers else _USERS]
-    return tuple(node for node in first if (there := view.on_node(node)) is None or not there.diskful)
+    found = ((node, view.on_node(node)) for node in served(view))
+    return tuple(node for node, there in found if (_may_come(view, node, now) if there is None else not there.diskful))
+
+
+def _may_come(view: VolumeView, node: NodeName, now: datetime) -> bool:
+    """Whether a new replica would not have to go again at once."""
+    return not (is_past_grace(view, node, now) or is_to_be_emptied(view, node))
 
 
 def _counts(replica: ReplicaView) -> bool:
