@@ -208,6 +208,8 @@ async def volume_lab(sim: Simulation, layout: Layout = Layout()) -> AsyncIterato
         assert not failures, "\n".join(failures)
     if lab.controller is not None:
         lab.kill()
+    # What was sent before is still on its way, and must find the store open.
+    await lab.sleep(5)
     await store.close()
 
 
