@@ -1,8 +1,7 @@
-"""The whole in real time: ``quorate up``, kubectl, a volume made by hand, and faults from the command line."""
+"""The whole in real time: ``quorate up``, kubectl, a volume, and faults from the command line."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -11,22 +10,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from quorate.api.meta import VolumeName
-from quorate.engine.clock import SystemClock
-from quorate.engine.kubernetes import KubernetesStore, load_connection
 from quorate.server.kubernetes import AgentTokens
 from tests.cli.test_fault import quorate
 from tests.cli.test_up import PATIENCE, running
-from tests.lab.handmade import TB, D, HandMadeVolume
 from tests.support.apiserver import MissingBinaries, binaries
 from tests.support.optional import loud_skip
 
-CLOCK = SystemClock()
 GUIDE = Path(__file__).parents[2] / "docs" / "lab.md"
 QUICK = '{"spec": {"agent": {"leaseDuration": "3s", "renewInterval": "1s"}}}'
 
@@ -62,32 +55,28 @@ class Kubectl:
         self("wait", "lvg", "--all", "--for=jsonpath={.status.phase}=Ready", f"--timeout={PATIENCE}s")
 
 
-async def with_volume(kubeconfig: Path, life: Any) -> None:
-    """Play the volume controllers for a volume over three nodes, through the server's API."""
-    connection = load_connection(environ={}, clock=CLOCK, kubeconfig=kubeconfig)
-    store = KubernetesStore(connection, clock=CLOCK, random=Random(1))
-    try:
-        members = [("node-1", D), ("node-2", D), ("node-3", TB)]
-        await life(HandMadeVolume(store, CLOCK, VolumeName("pvc-1"), members))
-    finally:
-        await store.close()
+VOLUME = """
+apiVersion: storage.deckhouse.io/v1alpha1
+kind: ReplicatedStoragePool
+metadata: {name: pool}
+spec: {type: LVM, lvmVolumeGroups: [{name: node-1-disk-1}, {name: node-2-disk-1}, {name: node-3-disk-1}]}
+---
+apiVersion: storage.deckhouse.io/v1alpha1
+kind: ReplicatedStorageClass
+metadata: {name: available}
+spec: {storagePool: pool, replication: Availability, topology: TransZonal}
+---
+apiVersion: storage.deckhouse.io/v1alpha1
+kind: ReplicatedVolume
+metadata: {name: pvc-1}
+spec: {size: 128Mi, replicatedStorageClassName: available, publishOn: [node-1]}
+"""
 
 
 def test_a_newcomers_first_hour(tmp_path: Path, kubectl: Path) -> None:
     where = ("--data", str(tmp_path))
-
-    async def formed(volume: HandMadeVolume) -> None:
-        await volume.form()
-        await volume.promote(0)
-
-    async def recovered(volume: HandMadeVolume) -> None:
-        await volume.until_healthy()
-
-    async def deleted(volume: HandMadeVolume) -> None:
-        await volume.until_healthy()
-        await volume.promote(0, primary=False)
-        await volume.delete()
-
+    patience = f"--timeout={PATIENCE}s"
+    (tmp_path / "volume.yaml").write_text(VOLUME)
     with running(tmp_path, "--nodes", "3", "--zones", "3", "--drives", "2"):
         run = Kubectl(kubectl, tmp_path / "kubeconfig")
         run.wait_for_groups(6)
@@ -95,20 +84,23 @@ def test_a_newcomers_first_hour(tmp_path: Path, kubectl: Path) -> None:
         assert shown.count("node/node-") == 3
         assert shown.count("drive.csi-baremetal.dell.com/") == 6
         run("patch", "clusterconfig", "cluster", "--type=merge", "-p", QUICK)
-        asyncio.run(with_volume(tmp_path / "kubeconfig", formed))
-        roles = {item["metadata"]["name"]: item["status"]["drbd"]["status"]["role"] for item in run.items("rvr")}
-        assert roles == {"pvc-1-0": "Primary", "pvc-1-1": "Secondary", "pvc-1-2": "Secondary"}
+        run("apply", "-f", str(tmp_path / "volume.yaml"))
+        run("wait", "rv/pvc-1", "--for=condition=Ready", patience)
+        run("wait", "rv/pvc-1", "--for=jsonpath={.status.publishedOn[0]}=node-1", patience)
         assert quorate("fault", *where, "node-down", "node-2")[0] == 0
-        run("wait", "node/node-2", "--for=condition=Ready=Unknown", f"--timeout={PATIENCE}s")
-        assert "pvc-1 Primary/UpToDate" in quorate("lab", "status", *where)[1]
+        run("wait", "node/node-2", "--for=condition=Ready=Unknown", patience)
+        run("wait", "rv/pvc-1", "--for=condition=Resilient=False", patience)
+        assert "pvc-1 Primary/" in quorate("lab", "status", *where)[1]
         assert quorate("fault", *where, "node-up", "node-2")[0] == 0
-        run("wait", "node/node-2", "--for=condition=Ready", f"--timeout={PATIENCE}s")
-        asyncio.run(with_volume(tmp_path / "kubeconfig", recovered))
+        run("wait", "node/node-2", "--for=condition=Ready", patience)
+        run("wait", "rv/pvc-1", "--for=condition=Resilient", patience)
     # Tomorrow the nodes, their drives and the volume are as they were.
     with running(tmp_path, "--nodes", "3", "--zones", "3", "--drives", "2"):
-        asyncio.run(with_volume(tmp_path / "kubeconfig", deleted))
+        run("wait", "rv/pvc-1", "--for=jsonpath={.status.publishedOn[0]}=node-1", patience)
+        run("wait", "rv/pvc-1", "--for=condition=Ready", patience)
+        run("delete", "rv/pvc-1", patience)
         truth = json.loads(quorate("lab", "status", *where, "-o", "json")[1])
-        assert [(node["boots"], node["replicas"]) for node in truth["nodes"]] == [(2, []), (3, []), (2, [])]
+        assert [node["replicas"] for node in truth["nodes"]] == [[], [], []]
 
 
 def test_the_guide_does_what_it_says(tmp_path: Path, kubectl: Path) -> None:
