@@ -15,6 +15,7 @@ from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.storage.drbdrop import CreateNewUUID, OperationPhase, OperationType
 from quorate.api.storage.rv import VolumePhase
+from quorate.api.struct import replace
 from quorate.engine import Create, Delete
 from quorate.volumes.settling import SETTLING
 from quorate.volumes.view import VolumeView
@@ -170,7 +171,11 @@ def test_with_every_copy_up_to_date_the_volume_is_born(replication: Replication)
     )
 
 
-def test_the_operation_of_a_formed_volume_is_deleted() -> None:
-    view = formed()
-    plan = decided(with_operation(view, OperationPhase.SUCCEEDED))
+def test_the_operation_of_a_formed_volume_is_deleted_once_everything_that_people_wait_for_is_said() -> None:
+    view = with_operation(formed(), OperationPhase.SUCCEEDED)
+    said = conditions.merge((), [Ready.READY()], now=ago(1))
+    plan = decided(view.with_status(replace(view.volume.status, conditions=said)))
+    assert [each for each in plan.writes if isinstance(each, Delete)] == []
+    assert plan.requeue_after == pytest.approx(SETTLING - 1)
+    plan = decided(view)
     assert [each.obj.name for each in plan.writes if isinstance(each, Delete)] == [names.formation_operation(VOLUME)]

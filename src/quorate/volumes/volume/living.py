@@ -19,6 +19,7 @@ from quorate.volumes import attach, places, resize, transitions
 from quorate.volumes.attach import comparison, yielding
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
+from quorate.volumes.settling import young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.addresses import with_new_addresses
@@ -44,8 +45,9 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)
+    tidying = _tidying(view, now)
     writes = (
-        *_ended_formation(view),
+        *(_ended_formation(view) if tidying is None else ()),
         *_replicas(view, asked),
         *_places(view, found, asked),
         *leftovers.clear(view),
@@ -58,7 +60,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         asked.waiting or status,
         writes=_one_per_object(writes),
         wait=wait,
-        again=min((each for each in (asked.again, yielding.look_again(view, now)) if each), default=None),
+        again=min((each for each in (asked.again, tidying, yielding.look_again(view, now)) if each), default=None),
         spent_annotations=asked.spent_annotations,
     )
 
@@ -66,6 +68,13 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
 def _no_room(room: Expansion) -> Wait | None:
     """Why the volume does not grow."""
     return Wait("NoSpace", room.message) if room.message else None
+
+
+def _tidying(view: VolumeView, now: datetime) -> float | None:
+    """Seconds that tidying up can wait, for a volume that has just been born has people waiting for it."""
+    if view.operation is None or view.operation.deleting:
+        return None
+    return young(max((each.last_transition_time for each in view.volume.status.conditions), default=None), now)
 
 
 def _ended_formation(view: VolumeView) -> Iterator[Write]:
