@@ -8,6 +8,7 @@ import pytest
 
 from quorate.api import finalizers
 from quorate.api.storage.datamesh import FormationPhase
+from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.struct import replace
 from quorate.engine import Delete, ReleaseFinalizer
 from quorate.volumes.view import ReplicaView
@@ -28,6 +29,7 @@ from tests.volumes.volume.making import (
     phase_of,
     picture,
     piece,
+    preconfiguring,
     status,
     volume,
     waits,
@@ -126,3 +128,15 @@ def test_when_nothing_is_left_it_begins_again_with_the_same_configuration_and_mi
     assert found.drbd.config.shared_secret is None
     assert found.datamesh_revision == 1
     assert found.datamesh_transitions[0].started_at == NOW
+
+
+def test_a_disk_that_was_there_already_forbids_it_as_well() -> None:
+    """What is on it is somebody's: making and deleting its objects again and again would only try the agent's guard."""
+
+    def found(replica: ReplicaView) -> ReplicaView:
+        there = piece(0, phase=LogicalVolumePhase.FAILED, actual_size=None, reason="LVExists")
+        return changed(replica, volumes=(there,))
+
+    plan = decided(with_replica(preconfiguring(since=10_000), 0, found))
+    assert plan.transition is None
+    assert waits(plan)[0] == "ReplicasHoldData"
