@@ -19,8 +19,10 @@ from typing import Any
 from quorate.lab.driver import Driver
 from quorate.lab.machine import LabMachine
 
-OWNER: ContextVar[str] = ContextVar("owner", default="other")
-CONTROLLERS, AGENTS, HARDWARE, STORE, OTHER = "controllers", "agents", "simulated hardware", "store's threads", "other"
+OWNER: ContextVar[str] = ContextVar("owner", default="event loop")
+CONTROLLERS, AGENTS, HARDWARE, STORE = "controllers", "agents", "simulated hardware", "store's threads"
+#: The event loop between two turns; and who only looks on.
+LOOP, ONLOOKER = "event loop", "benchmark itself"
 
 
 class Shares:
@@ -28,7 +30,7 @@ class Shares:
 
     def __init__(self) -> None:
         self._spent: dict[str, float] = defaultdict(float)
-        self._owner = OTHER
+        self._owner = LOOP
         self._mark = time.thread_time()
         self._process = time.process_time()
 
@@ -66,7 +68,7 @@ def booked() -> Iterator[Shares]:
 
 def _turn(shares: Shares, run: Callable[[Any], None]) -> Callable[[Any], None]:
     def turn(handle: Any) -> None:
-        owner = handle._context.get(OWNER, OTHER)
+        owner = handle._context.get(OWNER, LOOP)
         if owner == CONTROLLERS:
             owner = _controller(handle._callback)
         before = shares.switch(owner)
