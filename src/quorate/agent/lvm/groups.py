@@ -47,6 +47,8 @@ class GroupView:
     groups: SeenGroups
     #: What became of the last commands, by purpose.
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    #: Since when the group's free bytes have been other than told; None: they are not.
+    untold_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

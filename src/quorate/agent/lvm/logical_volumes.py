@@ -25,6 +25,7 @@ from quorate.agent.lvm.looker import Done, Looker
 from quorate.agent.lvm.piece import Decision, Piece, Work, failed, heavy_work, until_volumes_change
 from quorate.agent.lvm.removing import removed
 from quorate.agent.lvm.seen import NEW, spare_name
+from quorate.agent.lvm.settling import making
 from quorate.agent.node import Node, volume_work
 from quorate.api import finalizers, names
 from quorate.api.baremetal import Drive
@@ -154,10 +155,12 @@ class LogicalVolumes:
         if decision.release:
             writes.append(ReleaseFinalizer(llv, finalizers.AGENT, after=()))
             return Plan(writes=tuple(writes))
+        status = _with_troubles(piece, decision)
+        patience = making(piece, status, now)
         return Plan(
             writes=tuple(writes),
-            status=PatchStatus(llv, replace(llv, status=_with_troubles(piece, decision))),
-            requeue_after=_sooner(decision, piece.pauses),
+            status=PatchStatus(llv, replace(llv, status=status)) if patience is None else None,
+            requeue_after=_sooner(decision, piece.pauses, patience),
             effects=tuple(self._effects(piece, decision)),
         )
 
@@ -195,11 +198,11 @@ class LogicalVolumes:
             del self._looker.followers[place]
 
 
-def _sooner(decision: Decision, pauses: tuple[float, float]) -> float | None:
-    """When to look again: at what was decided, or when a look that failed lately may be made once more."""
+def _sooner(decision: Decision, pauses: tuple[float, float], patience: float | None) -> float | None:
+    """When to look again: at what was decided or not told yet, or when a look that failed may be made once more."""
     asked = (decision.look_at_volumes, decision.look_at_groups)
     waits = [pause for pause, wanted in zip(pauses, asked, strict=True) if wanted and pause]
-    return min((*waits, *(() if decision.retry_after is None else (decision.retry_after,))), default=None)
+    return min((*waits, *(each for each in (decision.retry_after, patience) if each is not None)), default=None)
 
 
 def _replica(reader: Reader, llv: LVMLogicalVolume) -> ReplicatedVolumeReplica | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,13 +11,16 @@ from random import Random
 from quorate.agent.lvm.groups import GroupView, judge, not_seen
 from quorate.agent.lvm.looker import Done, Looker
 from quorate.agent.lvm.piece import group_work
+from quorate.agent.lvm.settling import counting
 from quorate.agent.node import Node
 from quorate.agent.steps import Run
+from quorate.api import names
 from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import ClusterConfig, DiskSettings
 from quorate.api.meta import Resource
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch, Write, no_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class GroupsView:
     #: Groups about which nothing can be said, and why.
     unseen: tuple[LVMVolumeGroup, ...] = ()
     why: str = ""
+    low_water_percent: int = DiskSettings().low_water_percent
 
 
 class VolumeGroups:
@@ -41,12 +45,18 @@ class VolumeGroups:
         self._node = node
         self._looker = looker
         self._key = key
+        #: By group: since when its free bytes have been other than told.
+        self._untold: dict[str, datetime] = {}
 
     def controller(self) -> Controller[GroupsView]:
         """What the manager runs."""
         return Controller(
             name="lvm-volume-groups",
-            watches=(Watch(LVMVolumeGroup, self._all), Watch(Drive, self._all, when=_is_other_drive)),
+            watches=(
+                Watch(LVMVolumeGroup, self._all),
+                Watch(Drive, self._all, when=_is_other_drive),
+                Watch(ClusterConfig, no_keys),
+            ),
             observe=self.observe,
             decide=self.decide,
             signals=(self._node.disks,),
@@ -63,11 +73,15 @@ class VolumeGroups:
             why = " ".join(filter(None, self._looker.troubles()))
             return GroupsView((), volumes is None, seen is None, self._looker.pauses(), groups, why)
         drives, memory = reader.list(Drive), self._node.memory
-        return GroupsView(
-            tuple(
-                GroupView(lvg, drives, volumes, seen, memory.outcomes(_work(lvg))) for lvg in groups if not lvg.deleting
-            )
+        views = tuple(
+            GroupView(lvg, drives, volumes, seen, memory.outcomes(_work(lvg)), self._untold.get(lvg.name))
+            for lvg in groups
+            if not lvg.deleting
         )
+        config = reader.get(ClusterConfig, names.CLUSTER)
+        if config is None:
+            return GroupsView(views)
+        return GroupsView(views, low_water_percent=config.spec.disks.low_water_percent)
 
     def decide(self, view: GroupsView, now: datetime, _: Random) -> Plan:
         """Report every group, and do what is asked for."""
@@ -75,15 +89,27 @@ class VolumeGroups:
             return self._look(view)
         if not view.views:
             return NOTHING
-        decisions = [(each.lvg, judge(each, now)) for each in view.views]
-        retries = [decision.retry_after for _, decision in decisions if decision.retry_after is not None]
-        return Plan(
-            writes=tuple(PatchStatus(lvg, replace(lvg, status=decision.status)) for lvg, decision in decisions),
-            effects=tuple(
-                partial(self._start, _work(lvg), decision.steps) for lvg, decision in decisions if decision.steps
-            ),
-            requeue_after=min(retries, default=None),
-        )
+        writes: list[Write] = []
+        effects: list[Callable[[], None]] = []
+        waits: list[float | None] = []
+        for each in view.views:
+            lvg, decision = each.lvg, judge(each, now)
+            patience = counting(lvg.status, decision.status, each.untold_since, view.low_water_percent, now)
+            waits += [decision.retry_after, patience]
+            if patience is None:
+                writes.append(PatchStatus(lvg, replace(lvg, status=decision.status)))
+            if (patience is None) != (each.untold_since is None):
+                effects.append(partial(self._note, lvg.name, None if patience is None else now))
+            if decision.steps:
+                effects.append(partial(self._start, _work(lvg), decision.steps))
+        again = min((wait for wait in waits if wait is not None), default=None)
+        return Plan(writes=tuple(writes), effects=tuple(effects), requeue_after=again)
+
+    def _note(self, name: str, since: datetime | None) -> None:
+        if since is None:
+            self._untold.pop(name, None)
+        else:
+            self._untold[name] = since
 
     def _look(self, view: GroupsView) -> Plan:
         asked = (
