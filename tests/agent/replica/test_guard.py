@@ -15,6 +15,7 @@ from quorate.agent.replica.guard import Guarded, decide, guard
 from quorate.agent.replica.looking import look_work
 from quorate.agent.steps import KERNEL, Look, Run
 from quorate.api.storage.drbd import Connection, DrbdStatus
+from quorate.api.struct import replace
 from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import scripted_node
 from tests.agent.replica.builders import (
@@ -59,6 +60,15 @@ def test_a_yielding_primary_that_loses_a_link_cuts_the_others(
     role: str, links: tuple[Connection, ...], expected: list[str]
 ) -> None:
     assert commands(decide(guarded(kernel(role=role, links=links)), NOW).steps) == expected
+
+
+def test_a_link_to_a_peer_that_is_hidden_may_come_and_go() -> None:
+    peers = tuple(replace(peer, hidden=peer.node_id == 2) for peer in YIELDING.peers)
+    joining = replace(YIELDING, peers=peers)
+    for links in ((link(1), LOST), (link(1),)):
+        assert decide(Guarded("pvc-1", joining, True, kernel(role="Primary", links=links)), NOW).steps == ()
+    lost = kernel(role="Primary", links=(link(1, "Connecting"), link(2)))
+    assert commands(decide(Guarded("pvc-1", joining, True, lost), NOW).steps) == CUT
 
 
 def test_no_other_primary_is_cut_off() -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from quorate.api import conditions
+from quorate.api import annotation_keys, conditions, core
 from quorate.api.conditions.rv import DualPrimaryLinkLost
 from quorate.api.meta import ConditionStatus
 from quorate.api.storage.configuration import Replication
@@ -156,3 +156,21 @@ def test_on_3d_power_that_is_lost_anywhere_costs_no_acknowledged_write(lost: int
                     assert set(story.copies((4 + at) * MIB).values()) == {f"late {node}"}
 
     run(main, seed=4)
+
+
+def test_a_copy_is_moved_while_two_use_the_volume_and_neither_is_thrown_out() -> None:
+    """M29: who joins and who leaves is hidden, and its links come and go."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story, nodes = await two_primaries(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            evacuate = {"metadata": {"annotations": {annotation_keys.EVACUATE: "true"}}}
+            await lab.store.patch(core.Node, nodes[2], patch=evacuate)
+            for _ in range(60):
+                await lab.sleep(0.5)
+                assert sorted(story.primaries()) == sorted(nodes[:2])
+            assert nodes[2] not in await story.nodes(D)
+            assert len(await story.nodes(D)) == 3
+            assert await story.write(nodes[1], "still", MIB)
+
+    run(main, seed=1)

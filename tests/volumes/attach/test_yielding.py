@@ -17,7 +17,18 @@ from quorate.volumes.attach.yielding import PATIENCE, look_again, writes, yielde
 from quorate.volumes.datamesh import config_of
 from quorate.volumes.view import VolumeView
 from tests.volumes.attach.making import ONE, THREE, attached, cut, of, with_role, with_two_allowed
-from tests.volumes.replica.making import NOW, REVISION, A, D, name, spoilt, with_device, with_rv, with_status
+from tests.volumes.replica.making import (
+    NOW,
+    REVISION,
+    A,
+    D,
+    name,
+    spoilt,
+    with_device,
+    with_member,
+    with_rv,
+    with_status,
+)
 
 #: The queue's order: member 0 is the older, member 1 the younger.
 TWO = with_two_allowed(attached(of(THREE, 0, 1), 0, 1))
@@ -51,6 +62,19 @@ def test_whichever_link_of_the_two_goes_the_younger_gives_way(lost: tuple[int, i
     assert [member.attached for member in status.datamesh.members] == [True, False, False]
     assert [member.returns_to for member in status.datamesh.members] == [None, name(0), None]
     assert [(each.reference, each.revision, each.end) for each in status.comparisons] == [(name(0), REVISION + 1, None)]
+
+
+@pytest.mark.parametrize("change", ["hidden", "excused"])
+@pytest.mark.parametrize("primary", [0, 1])
+def test_a_member_that_joins_leaves_or_is_excused_may_lose_its_links(primary: int, change: str) -> None:
+    assert link_lost(with_member(cut(TWO, primary, 2), 2, **{change: True})) is None
+    assert link_lost(with_member(cut(TWO, 0, 1), 2, **{change: True})) is not None
+
+
+def test_with_one_copy_a_hidden_primary_is_missed_all_the_same() -> None:
+    two = with_two_allowed(attached(of(ONE, 1, 0, layout=(D, A)), 0, 1))
+    assert link_lost(two) is None
+    assert link_lost(cut(two, 0, 1)) is not None
 
 
 def test_it_links_to_the_older_alone_and_does_not_yield_any_more() -> None:

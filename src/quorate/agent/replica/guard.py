@@ -3,7 +3,8 @@
 When only the link between the two is cut, both go on writing (recordings two_primaries_2dtb_link_cut,
 two_primaries_3d_disconnect).
 
-So the younger one yields: when any of its links goes, it cuts the others too, loses quorum and suspends. This is a
+So the younger one yields: when any of its links to a member that counts goes, it cuts the others too, loses quorum and
+suspends. One that joins or leaves is hidden: it holds up no quorum, so that its link may come and go. This is a
 controller of its own, which writes nothing and looks for itself: the cut that it acts upon may well have cut this node
 off the API, or the work on the resource may hang, or all of the node be busy: its work is urgent, and needs no file. It
 stays cut off until its config no longer says that it yields; then the usual ``adjust`` connects it again and the kernel
@@ -20,7 +21,7 @@ from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node
 from quorate.agent.replica.here import REPLICAS_BY_VOLUME, replicas_here, volume_key
-from quorate.agent.replica.kernel import all_connected, is_primary
+from quorate.agent.replica.kernel import all_counted_connected, is_primary
 from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
 from quorate.api.storage.drbd import Connection, ConnectionState, DrbdConfig, DrbdStatus
@@ -49,8 +50,8 @@ def guard_work(resource: str) -> str:
 
 
 def must_yield(config: DrbdConfig, status: DrbdStatus | None) -> bool:
-    """Whether this member is the younger primary and one of its links is gone."""
-    return config.yields and status is not None and is_primary(status) and not all_connected(config, status)
+    """Whether this member is the younger primary and one of its links that count is gone."""
+    return config.yields and status is not None and is_primary(status) and not all_counted_connected(config, status)
 
 
 def decide(view: Guarded, now: datetime) -> Verdict:

@@ -76,7 +76,8 @@ def link_lost(view: VolumeView) -> tuple[Member, Member] | None:
     """Of two attached members, the older and the younger, if either has lost a link; None: all is well.
 
     The younger's agent acts only on its own links. But if the older has lost the third member, what the older writes
-    does not reach it while what the younger writes does: they must not both go on either.
+    does not reach it while what the younger writes does: they must not both go on either. Those that join or leave come
+    and go, and are no reason.
     """
     if view.rv is None:
         return None
@@ -89,7 +90,7 @@ def link_lost(view: VolumeView) -> tuple[Member, Member] | None:
         not view.connected(primary.name, member.name)
         for primary in (older, younger)
         for member in view.members
-        if member is not primary and _is_linked(member, primary)
+        if member is not primary and _is_linked(member, primary) and _is_missed(member)
     )
     return (older, younger) if lost else None
 
@@ -100,6 +101,11 @@ def _links(members: tuple[Member, ...]) -> Iterator[tuple[Member, Member]]:
 
 def _is_linked(one: Member, other: Member) -> bool:
     return ReplicaType.DISKFUL in (one.type, other.type)
+
+
+def _is_missed(member: Member) -> bool:
+    """Whether a primary that loses it has lost something. One that joins, leaves or is excused holds up no quorum."""
+    return member.attached or not (member.hidden or member.down or member.excused)
 
 
 def _is_here(view: VolumeView, member: Member) -> bool:
