@@ -44,5 +44,5 @@ class Advance:
     #: The status with the words of what waits, in transitions and pending ones; None: as it is.
     waiting: ReplicatedVolumeStatus | None = None
     waits: tuple[Wait, ...] = ()
-    #: Seconds after which to look again, for grace periods.
+    #: Seconds after which to look again: a grace, or the patience with somebody, runs out then.
     again: float | None = None

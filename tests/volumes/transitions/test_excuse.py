@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
+from quorate.volumes.transitions import advance
+from quorate.volumes.transitions.rules import SLOWNESS
 
-from .story import TB, D, Story
+from .story import START, TB, D, Story
 from .tales import begin
 from .test_walks import until
 
@@ -124,6 +128,34 @@ def test_one_that_falls_silent_while_it_joins_is_forgotten_and_joins_again() -> 
     story.agents()
     story.settle()
     assert "D3" in story.shape()
+
+
+def test_one_that_is_not_up_is_waited_for_as_long_as_coming_up_takes_and_looked_for_then() -> None:
+    """Nothing else may happen by then: the pass says itself when the next one is due."""
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    until(story, "Show")
+    started = story.now
+    story.machines.run(2, "drbdsetup", "down", "v")
+    story.agents(only=(0, 1, 3))
+    assert not story.controller()
+    asked = advance(story.view(), story.now)
+    assert asked is not None
+    assert asked.again == pytest.approx(SLOWNESS - (story.now - started).total_seconds())
+    story.machines.wait(asked.again)
+    assert story.controller()
+    assert story.member(2).excused
+
+
+def test_a_replica_that_is_still_to_join_is_looked_at_when_the_grace_of_its_node_ends() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.silent.add(3)
+    story.not_ready.add(3)
+    now = START - timedelta(hours=1) + timedelta(seconds=1)
+    asked = advance(story.view(), now)
+    assert asked is not None
+    assert asked.again is not None
 
 
 def _lose(story: Story, numbers: tuple[int, ...], *, alive: bool) -> None:

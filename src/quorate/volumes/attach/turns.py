@@ -12,7 +12,7 @@ from typing import Final
 from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.meta import NodeName
 from quorate.api.storage.configuration import VolumeAccess
-from quorate.api.storage.datamesh import Member, TransitionType
+from quorate.api.storage.datamesh import Member, Transition, TransitionType
 from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.volumes.attach.two_primaries import not_in_this_layout
 from quorate.volumes.view import VolumeView
@@ -79,15 +79,24 @@ def member_on(view: VolumeView, node: NodeName) -> Member | None:
 
 
 def using(view: VolumeView) -> tuple[Member, ...]:
-    """Whoever uses the volume, or may still do so: attached, Primary by a word that counts, or on its way out."""
+    """Whoever uses the volume, or may still do so: attached, Primary by a word that counts, or on its way out.
+
+    One that has been told to let go, and says so itself, has let go, whoever else has yet to hear of it.
+    """
     status = view.rv.status if view.rv is not None else None
     leaving = {
         each.replica_name
         for each in (status.datamesh_transitions if status is not None else ())
-        if each.type in (TransitionType.DETACH, TransitionType.FORCE_DETACH)
+        if each.type in (TransitionType.DETACH, TransitionType.FORCE_DETACH) and not _has_let_go(view, each)
     }
     return tuple(
         member
         for member in view.members
         if member.attached or member.name in leaving or view.state_of(member.name).role == Role.PRIMARY
     )
+
+
+def _has_let_go(view: VolumeView, transition: Transition) -> bool:
+    """Whether the subject shows the revision in which it is not attached; its role is asked for beside this."""
+    replica = view.replica(transition.replica_name) if transition.replica_name is not None else None
+    return replica is not None and transition.datamesh_revision > 0 and replica.confirms(transition.datamesh_revision)

@@ -77,7 +77,7 @@ def given_up(view: VolumeView, transition: Transition, now: datetime) -> Replica
     if transition.type is not TransitionType.RESIZE_VOLUME or is_smaller(view, transition) is None:
         return None
     away = restless(view)
-    late = now - transition.started_at > PATIENCE
+    late = patience_left(transition, now) is None
     shown = [size for member in view.diskful_members if (size := _shown(view, member.name))]
     intended = int(view.datamesh.size or 0)
     if not late or away is None or not shown or max(shown) >= intended:
@@ -86,6 +86,12 @@ def given_up(view: VolumeView, transition: Transition, now: datetime) -> Replica
     datamesh = replace(status.datamesh, size=Quantity.of_bytes(max(shown) // BLOCK * BLOCK), copy_growth=False)
     rest = tuple(each for each in status.datamesh_transitions if each.type is not TransitionType.RESIZE_VOLUME)
     return replace(status, datamesh=datamesh, datamesh_revision=status.datamesh_revision + 1, datamesh_transitions=rest)
+
+
+def patience_left(transition: Transition, now: datetime) -> float | None:
+    """Seconds until a growth that is under way may be given up; None: it may be now, or it is none."""
+    left = (transition.started_at + PATIENCE - now).total_seconds()
+    return left if transition.type is TransitionType.RESIZE_VOLUME and left > 0 else None
 
 
 def _grown(view: VolumeView) -> Wait | None:

@@ -1,7 +1,7 @@
 """Who has not confirmed a revision yet, and whom the others need not wait for.
 
-A step is over when every member has shown its revision, tie-breaker and subject included. One that is down or stale is
-**excused** only while all of this holds:
+A step is over when every member has shown its revision, tie-breaker and subject included. One that is down, stale or
+stuck (up, but alone and unable to do as it is told: its disk is gone) is **excused** only while all of this holds:
 
 - the others, those with living agents, are quorate by their own word;
 - they hold as many up-to-date copies as are promised;
@@ -19,8 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from quorate.api import conditions
+from quorate.api.conditions.rvr import DRBDConfigured
+from quorate.api.meta import ConditionStatus
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.datamesh import Member
+from quorate.api.storage.datamesh import Member, StepStatus
 from quorate.volumes.transitions.members import (
     good_copies,
     is_fresh,
@@ -48,13 +51,55 @@ def unconfirmed(view: VolumeView, revision: int) -> tuple[Member, ...]:
 
 
 def absent(view: VolumeView, members: Iterable[Member], since: datetime | None, now: datetime) -> tuple[Member, ...]:
-    """Of these, the ones that are stale, or down for longer than coming up takes."""
+    """Of these, the ones that are stale, or down or stuck for longer than coming up takes."""
     patient = since is not None and (now - since).total_seconds() < SLOWNESS
     return tuple(
         member
         for member in members
-        if not is_fresh(view, member.name) or not (patient or member.down or is_up(view, member.name))
+        if not is_fresh(view, member.name)
+        or not (patient or member.down or is_up(view, member.name))
+        or _is_given_up(view, member, since, now)
     )
+
+
+def look_again(view: VolumeView, now: datetime) -> float | None:
+    """Seconds until one that has not confirmed may count as absent: nothing else may happen before that."""
+    status = view.volume.status
+    since: list[datetime] = []
+    for transition in status.datamesh_transitions:
+        for step in transition.steps:
+            if step.status is not StepStatus.ACTIVE or not step.datamesh_revision or step.started_at is None:
+                continue
+            missing = unconfirmed(view, step.datamesh_revision)
+            since += [max(step.started_at, _stuck_since(view, member) or step.started_at) for member in missing]
+    stuck = (_stuck_since(view, member) for member in unconfirmed(view, status.datamesh_revision))
+    since += [each for each in stuck if each is not None]
+    left = (SLOWNESS - (now - each).total_seconds() for each in since)
+    return min((seconds for seconds in left if seconds > 0), default=None)
+
+
+def is_stuck(view: VolumeView, member: Member) -> bool:
+    """Whether a living agent cannot realise its config, and its kernel is alone: its disk may be gone."""
+    return _stuck_since(view, member) is not None
+
+
+def _is_given_up(view: VolumeView, member: Member, since: datetime | None, now: datetime) -> bool:
+    stuck = _stuck_since(view, member)
+    return stuck is not None and (now - max(stuck, since or stuck)).total_seconds() >= SLOWNESS
+
+
+def _stuck_since(view: VolumeView, member: Member) -> datetime | None:
+    """Since when it has not realised its config, if it is up without quorum and without a link by anybody's word."""
+    replica = view.replica(member.name)
+    if replica is None or replica.report is None or view.state_of(member.name).quorum:
+        return None
+    others = [each for each in view.members if each.name != member.name]
+    if any(says_connected(replica, other) for other in others):
+        return None
+    if any(says_connected(other, member) for other in view.replicas if other.name != member.name):
+        return None
+    found = conditions.find(replica.replica.status.conditions, DRBDConfigured)
+    return found.last_transition_time if found is not None and found.status is ConditionStatus.FALSE else None
 
 
 def wait_for(view: VolumeView, members: Iterable[Member], revision: int) -> Wait:
@@ -83,7 +128,7 @@ def not_alone(view: VolumeView, members: Iterable[Member]) -> Wait | None:
     promise = promise_of(view)
     promised = promise.minimum_redundancy if promise is not None else 1
     good = [name for name in good_copies(view) if name not in away]
-    if not is_serving(view) or without_quorum(view):
+    if not is_serving(view) or not away.issuperset(without_quorum(view)):
         return _refusal("NoQuorum", "the members that are here have no quorum without it", away)
     if len(good) < promised:
         return _refusal("CopiesMissing", f"{len(good)} of {promised} promised copies are here: {ids(good)}", away)

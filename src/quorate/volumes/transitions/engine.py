@@ -21,7 +21,8 @@ from quorate.api.storage.datamesh import Step, StepStatus, Transition
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.life import Advance
-from quorate.volumes.transitions import changes, requests
+from quorate.volumes.resize import growth
+from quorate.volumes.transitions import changes, confirmation, requests
 from quorate.volumes.transitions.catalogue import RULES
 from quorate.volumes.transitions.confirmation import unconfirmed
 from quorate.volumes.transitions.proposals import proposals, spent_annotations
@@ -51,8 +52,18 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         spent_annotations=spent_annotations(view),
         waiting=_told(view, waits),
         waits=tuple(waits.values()),
-        again=requests.look_again(view, now),
+        again=_look_again(view, now),
     )
+
+
+def _look_again(view: VolumeView, now: datetime) -> float | None:
+    """Seconds until something is due by time alone: a grace, the patience with a member, or with a growth."""
+    found = (
+        requests.look_again(view, now),
+        confirmation.look_again(view, now),
+        *(growth.patience_left(transition, now) for transition in view.volume.status.datamesh_transitions),
+    )
+    return min((seconds for seconds in found if seconds is not None), default=None)
 
 
 def _turned_back(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:

@@ -10,7 +10,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionType
 from quorate.api.storage.drbd import Role
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.confirmation import connected_still, excuse_refused
+from quorate.volumes.transitions.confirmation import connected_still, excuse_refused, is_stuck
 from quorate.volumes.transitions.members import (
     good_copies,
     has_tie_breaker,
@@ -192,7 +192,7 @@ def _has_rejoined(view: VolumeView, transition: Transition) -> bool:
 
 def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member) -> Wait | None:
     """The conditions of an excuse, all of them; or a person's word, and that nobody is in touch with it."""
-    if is_fresh(view, member.name) and is_up(view, member.name):
+    if is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member):
         return _wait("StillHere", f"{ids([member.name])} is here: it is removed without force", member.name)
     others = [each for each in voters(view.members) if each.name != member.name]
     if is_diskful(member) and not others and transition.type is TransitionType.FORCE_REMOVE_REPLICA:

@@ -100,8 +100,9 @@ def new_types(asked: Iterable[Request]) -> Mapping[ReplicaName, ReplicaType]:
 
 
 def look_again(view: VolumeView, now: datetime) -> float | None:
-    """Seconds until the next grace of a member's node runs out."""
-    left = (left_of_grace(view, member.node_name, now) for member in view.members)
+    """Seconds until the next grace of a node with a member, or with a replica that is to become one, runs out."""
+    nodes = {member.node_name for member in view.members} | {replica.node_name for replica in view.replicas}
+    left = (left_of_grace(view, node, now) for node in nodes if node is not None)
     return min((seconds for seconds in left if seconds), default=None)
 
 
