@@ -10,7 +10,7 @@ wakes them through a Signal; it writes nothing. Each is heard only when somethin
 | ReplicatedStoragePool  | eligible nodes change                               | its volumes that wait or are changing |
 | Node, core             | it comes, goes, is (not) ready, cordoned, evacuated | volumes that are, or are to be, there |
 | Node, longhorn; Lease  | its agent falls silent, speaks again or ends        | the same                              |
-| DiskSchedule           | it can give more than before                        | volumes that wait for a place there   |
+| DiskSchedule           | it can give more than before                        | volumes that wait for space there     |
 
 A ledger wakes a volume directly while the volume's request and its answer differ; so it does, with both asked, in the
 moment when the answer comes.
@@ -51,7 +51,8 @@ UNSETTLED_OF_POOL: Final = "volumes of a pool that are changing"
 VOLUMES_FOR_NODE: Final = "volumes to be used on a node"
 REPLICAS_ON: Final = "replicas on a node"
 WITHOUT_PLACE: Final = "replicas without a place"
-#: The one value of ``WITHOUT_PLACE``.
+TO_GROW: Final = "volumes smaller than asked for"
+#: The one value of ``WITHOUT_PLACE`` and of ``TO_GROW``.
 WAITING: Final = "waiting"
 
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
@@ -180,7 +181,19 @@ def _volumes_for_disk(reader: Reader, disk: str) -> Iterable[str]:
         for pool in reader.list(ReplicatedStoragePool)
         if any((each.name, each.thin_pool_name or "") == (group, thin_pool) for each in pool.spec.lvm_volume_groups)
     }
-    return _waiting_for_place(reader, pools)
+    return (*_waiting_for_place(reader, pools), *_to_grow_on(reader, disk))
+
+
+def _to_grow_on(reader: Reader, disk: str) -> Iterable[str]:
+    """Volumes that are smaller than asked for, and have a copy on a disk."""
+    for volume in reader.find(ReplicatedVolume, TO_GROW, WAITING):
+        members = (reader.get(ReplicatedVolumeReplica, each.name) for each in volume.status.datamesh.members)
+        if any(replica is not None and _disk_of(replica) == disk for replica in members):
+            yield volume.name
+
+
+def _disk_of(replica: ReplicatedVolumeReplica) -> str:
+    return names.disk(replica.spec.lvm_volume_group_name or "", replica.spec.lvm_volume_group_thin_pool_name or "")
 
 
 def _waiting_for_place(reader: Reader, pools: set[str]) -> Iterable[str]:
@@ -210,6 +223,11 @@ def _node_if_any(replica: ReplicatedVolumeReplica) -> Iterable[str]:
     return (replica.spec.node_name,) if replica.spec.node_name is not None else ()
 
 
+def _if_to_grow(volume: ReplicatedVolume) -> Iterable[str]:
+    size = volume.status.datamesh.size
+    return (WAITING,) if size is not None and volume.spec.size > size else ()
+
+
 def _if_without_place(replica: ReplicatedVolumeReplica) -> Iterable[str]:
     return (WAITING,) if replica.spec.node_name is None else ()
 
@@ -218,6 +236,7 @@ _INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(ReplicatedVolume, VOLUMES_OF_CLASS, lambda volume: (volume.spec.replicated_storage_class_name,)),
     Index(ReplicatedVolume, UNSETTLED_OF_POOL, _unsettled_of_pool),
     Index(ReplicatedVolume, VOLUMES_FOR_NODE, lambda volume: volume.spec.publish_on),
+    Index(ReplicatedVolume, TO_GROW, _if_to_grow),
     Index(ReplicatedVolumeReplica, REPLICAS_ON, _node_if_any),
     Index(ReplicatedVolumeReplica, WITHOUT_PLACE, _if_without_place),
 )
