@@ -1,8 +1,9 @@
 """Which transitions could begin now, in the order in which they are tried. The walk decides whether one may.
 
-Force first, because it is for those who cannot wait; then whoever begins or ends to use it; then whoever leaves, joins
-or changes, as the replicas ask for it (``datameshPendingTransition``); then what the volume itself lacks: a tie-breaker
-to be shown, copies to be promised, a larger size.
+Force first, because it is for those who cannot wait; then whoever begins or ends to use it; then members whose object
+is lost, whom nobody can tell anything any more; then whoever leaves, joins or changes, as the replicas ask for it
+(``datameshPendingTransition``); then what the volume itself lacks: a tie-breaker to be shown, copies to be promised, a
+larger size.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ def _all(view: VolumeView, now: datetime) -> Iterator[Transition]:
         yield make(view, use, now, name)
     if view.volume.deleting:
         return
+    for member in view.members:
+        if member.name not in view.by_name:
+            yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, member.name, before=member.type)
     asking = [(replica, replica.replica.status.datamesh_pending_transition) for replica in view.replicas]
     for replica, asked in asking:
         if asked is not None and asked.member is False and replica.member is not None:
