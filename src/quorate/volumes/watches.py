@@ -7,7 +7,8 @@ wakes them through a Signal; it writes nothing. Each is heard only when somethin
 | object                 | heard when                                          | wakes                                 |
 |------------------------|-----------------------------------------------------|---------------------------------------|
 | ReplicatedStorageClass | its configuration changes, or it comes or goes      | volumes of the class                  |
-| ReplicatedStoragePool  | eligible nodes change                               | its volumes that wait or are changing |
+| ReplicatedStoragePool  | eligible nodes change                               | its volumes that wait, are changing   |
+|                        |                                                     | or have a member that it concerns     |
 | Node, core             | it comes, goes, is (not) ready, cordoned, evacuated | volumes that are, or are to be, there |
 | Node, longhorn; Lease  | its agent falls silent, speaks again or ends        | the same                              |
 | DiskSchedule           | it can give more than before                        | volumes that wait for space there     |
@@ -29,6 +30,7 @@ from quorate.api import conditions, core, labels, longhorn, names
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.inventory import Ready
+from quorate.api.conditions.rvr import SatisfyEligibleNodes
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import DiskScheduledResourcesStatus, EntryState
@@ -44,9 +46,11 @@ from quorate.api.storage import (
     ReplicatedVolumeAttachment,
     ReplicatedVolumeReplica,
 )
+from quorate.api.storage.rsp import EligibleNode
 from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys
 
 VOLUMES_OF_CLASS: Final = "volumes of a class"
+VOLUMES_OF_POOL: Final = "volumes of a pool"
 UNSETTLED_OF_POOL: Final = "volumes of a pool that are changing"
 VOLUMES_FOR_NODE: Final = "volumes to be used on a node"
 REPLICAS_ON: Final = "replicas on a node"
@@ -166,7 +170,28 @@ def _volumes_of_class(reader: Reader, name: str) -> Iterable[str]:
 
 def _volumes_of_pool(reader: Reader, name: str) -> Iterable[str]:
     changing = [volume.name for volume in reader.find(ReplicatedVolume, UNSETTLED_OF_POOL, name)]
-    return (*changing, *_waiting_for_place(reader, {name}))
+    return (*changing, *_waiting_for_place(reader, {name}), *_told_otherwise(reader, name))
+
+
+def _told_otherwise(reader: Reader, name: str) -> Iterable[str]:
+    """Volumes with a member whose SatisfyEligibleNodes says the opposite of what the pool lists now."""
+    pool = reader.get(ReplicatedStoragePool, name)
+    listed = {node.node_name: node for node in pool.status.eligible_nodes} if pool is not None else {}
+    for volume in reader.find(ReplicatedVolume, VOLUMES_OF_POOL, name):
+        for member in volume.status.datamesh.members:
+            replica = reader.get(ReplicatedVolumeReplica, member.name)
+            said = conditions.find(replica.status.conditions, SatisfyEligibleNodes) if replica is not None else None
+            if replica is None or said is None:
+                continue
+            if (said.status is ConditionStatus.TRUE) != _fits(replica, listed.get(member.node_name)):
+                yield volume.name
+                break
+
+
+def _fits(replica: ReplicatedVolumeReplica, node: EligibleNode | None) -> bool:
+    if node is None or replica.spec.lvm_volume_group_name is None:
+        return node is not None
+    return any(names.disk(each.name, each.thin_pool_name or "") == _disk_of(replica) for each in node.lvm_volume_groups)
 
 
 def _volumes_on_node(reader: Reader, name: str) -> Iterable[str]:
@@ -212,6 +237,11 @@ _SUBJECTS: Final[Mapping[str, Callable[[Reader, str], Iterable[str]]]] = {
 }
 
 
+def _of_pool(volume: ReplicatedVolume) -> Iterable[str]:
+    configuration = volume.status.configuration
+    return (configuration.replicated_storage_pool_name,) if configuration is not None else ()
+
+
 def _unsettled_of_pool(volume: ReplicatedVolume) -> Iterable[str]:
     status = volume.status
     if status.configuration is None or (status.datamesh_revision and not status.datamesh_transitions):
@@ -234,6 +264,7 @@ def _if_without_place(replica: ReplicatedVolumeReplica) -> Iterable[str]:
 
 _INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(ReplicatedVolume, VOLUMES_OF_CLASS, lambda volume: (volume.spec.replicated_storage_class_name,)),
+    Index(ReplicatedVolume, VOLUMES_OF_POOL, _of_pool),
     Index(ReplicatedVolume, UNSETTLED_OF_POOL, _unsettled_of_pool),
     Index(ReplicatedVolume, VOLUMES_FOR_NODE, lambda volume: volume.spec.publish_on),
     Index(ReplicatedVolume, TO_GROW, _if_to_grow),
