@@ -13,6 +13,7 @@ from quorate.agent.lease import REQUEST_TIMEOUT
 from quorate.agent.own_objects import LABELLED
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Event, Lease, Node
+from quorate.api.meta import Resource
 from quorate.api.names import NAMESPACE
 from quorate.api.storage import ReplicatedVolume
 from quorate.config import Config, load
@@ -88,7 +89,8 @@ def test_its_role_lets_it_read_what_it_watches_and_no_volume_and_delete_nothing(
     assert not [resource for resource in may if "*" in resource]
     assert not [resource for resource, verbs in may.items() if verbs & {"delete", "deletecollection", "update", "*"}]
     read = {resource for resource, verbs in may.items() if {"get", "list", "watch"} <= verbs}
-    needed = {cls.KIND.qualified_resource for cls in (*LABELLED, ClusterConfig, Node, Lease, Event)}
+    watched: tuple[type[Resource], ...] = (*LABELLED, ClusterConfig, Node, Lease, Event)
+    needed = {cls.KIND.qualified_resource for cls in watched}
     assert read == needed
     for cls in LABELLED:
         kind = cls.KIND

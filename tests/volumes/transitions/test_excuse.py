@@ -141,6 +141,7 @@ def test_one_that_is_not_up_is_waited_for_as_long_as_coming_up_takes_and_looked_
     assert not story.controller()
     asked = advance(story.view(), story.now)
     assert asked is not None
+    assert asked.again is not None
     assert asked.again == pytest.approx(SLOWNESS - (story.now - started).total_seconds())
     story.machines.wait(asked.again)
     assert story.controller()

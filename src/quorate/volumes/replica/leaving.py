@@ -107,8 +107,8 @@ def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
         return None
     return Wait(
         "VolumeLost",
-        f"there is no ReplicatedVolume {view.name}, and {replica.name} holds a copy of its data; to give it up, annotate"
-        f" {replica.name} with {annotation_keys.ACCEPT_DATA_LOSS}=true",
+        f"there is no ReplicatedVolume {view.name}, and {replica.name} holds a copy of its data; to give it up,"
+        f" annotate {replica.name} with {annotation_keys.ACCEPT_DATA_LOSS}=true",
         _volume(view),
     )
 
