@@ -131,6 +131,22 @@ CREATED = [
     ),
     (STORAGE, "drbdresourceoperations", operation(), "createNewUUID must be given exactly when"),
     (STORAGE, "drbdresourceoperations", operation(type="Verify"), ""),
+    (STORAGE, "drbdresourceoperations", operation(type="Verify", range={"start": 0, "end": 4096}), ""),
+    (STORAGE, "drbdresourceoperations", operation(type="ZeroRange"), "range must be given when type is ZeroRange"),
+    (
+        STORAGE,
+        "drbdresourceoperations",
+        operation(type="ZeroRange", range={"start": 4096, "end": 4096}),
+        "end must be more than start",
+    ),
+    (
+        STORAGE,
+        "drbdresourceoperations",
+        operation(type="ZeroRange", range={"start": 1, "end": 4096}),
+        "a range is of whole blocks of 4096 bytes",
+    ),
+    (STORAGE, "drbdresourceoperations", operation(type="Rejoin"), "rejoin must be given exactly when type is Rejoin"),
+    (STORAGE, "drbdresourceoperations", operation(type="Rejoin", rejoin={"peerNodeId": 0}), ""),
     (LONGHORN, "diskschedules", schedule(), ""),
     (LONGHORN, "diskschedules", schedule(replicas={f"r{i}": 1 for i in range(1000)}), ""),
     (
