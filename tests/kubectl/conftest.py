@@ -26,9 +26,9 @@ def program() -> Path:
 
 @pytest.fixture(scope="session")
 def facade(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """``quorate up``, as a user starts it."""
+    """``quorate up`` without controllers that would write beside kubectl."""
     data = tmp_path_factory.mktemp("up")
-    command = [sys.executable, "-m", "quorate", "up", "--data", str(data), "--port", "0", "--nodes", "0"]
+    command = [sys.executable, "-m", "tests.kubectl.bare_up", "up", "--data", str(data), "--port", "0", "--nodes", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:

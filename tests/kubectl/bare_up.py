@@ -1,0 +1,22 @@
+"""``quorate up`` with the cluster's own controller and no other: what kubectl is shown is then what it wrote itself.
+
+Run it as ``python -m tests.kubectl.bare_up up …``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quorate import cluster
+from quorate.cli import main
+from quorate.engine import Controller
+from quorate.server import standalone
+
+
+def _only_the_cluster() -> tuple[Controller[Any], ...]:
+    return cluster.CONTROLLERS
+
+
+if __name__ == "__main__":
+    standalone.cluster_wide = _only_the_cluster
+    main()
