@@ -18,5 +18,5 @@ def _only_the_cluster() -> tuple[Controller[Any], ...]:
 
 
 if __name__ == "__main__":
-    standalone.cluster_wide = _only_the_cluster
+    setattr(standalone, "cluster_wide", _only_the_cluster)  # noqa: B010 - it is not exported
     main()
