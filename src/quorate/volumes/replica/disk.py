@@ -29,7 +29,6 @@ from quorate.api.storage.drbd import DiskState, ReplicaType
 from quorate.api.storage.llv import LogicalVolumePhase, LogicalVolumeType, LVMLogicalVolumeSpec, ThinSource
 from quorate.api.struct import replace
 from quorate.disks import entries, requests
-from quorate.drbd.metadata import lower_size
 from quorate.engine import Create, Delete, NoneLeft, Patch, ReleaseFinalizer, Write
 from quorate.engine.selectors import match
 from quorate.volumes.datamesh import disk_path
@@ -37,10 +36,9 @@ from quorate.volumes.replica import leaving
 from quorate.volumes.replica.lv_name import name_on_the_node
 from quorate.volumes.replica.owners import owner_reference, with_owner
 from quorate.volumes.replica.snapshot import Snapshot
+from quorate.volumes.sizes import backing_size, in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView, disk_of
 
-#: What DRBD counts in: a usable size is a whole number of these.
-_BLOCK = 4096
 _USABLE = (LogicalVolumePhase.CREATED, LogicalVolumePhase.RESIZING)
 
 
@@ -83,14 +81,14 @@ def name_to_report(replica: ReplicaView) -> str:
 def size_needed(view: VolumeView, replica: ReplicaView) -> Bytes | None:
     """What the logical volume must have; None: the volume's size is not known."""
     usable = usable_size(view)
-    return _in_extents(view, replica, usable) if usable is not None else None
+    return backing_size(view, replica, usable) if usable is not None else None
 
 
 def usable_size(view: VolumeView) -> int | None:
     """The usable size that disks are to have room for: the datamesh's, or a larger one that every disk has granted."""
     if view.rv is None:
         return None
-    asked = -(-int(view.rv.spec.size) // _BLOCK) * _BLOCK
+    asked = in_blocks(int(view.rv.spec.size))
     if view.datamesh.size is None:
         return asked
     now = int(view.datamesh.size)
@@ -237,10 +235,4 @@ def _in_the_agents_stead(volume: LVMLogicalVolume) -> Write:
 def _is_granted_everywhere(view: VolumeView, usable: int) -> bool:
     """Whether every disk of the volume has granted so much: growing is all or nothing (M13)."""
     with_disk = [replica for replica in view.replicas if replica.member is not None and replica.diskful]
-    return bool(with_disk) and all(granted(each) >= _in_extents(view, each, usable) for each in with_disk)
-
-
-def _in_extents(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:
-    lower = lower_size(Bytes(usable), view.config.drbd.max_peers)
-    extent = replica.group.status.extent_size if replica.group is not None else None
-    return requests.rounded_up(lower, int(extent) if extent is not None else 0)
+    return bool(with_disk) and all(granted(each) >= backing_size(view, each, usable) for each in with_disk)

@@ -17,7 +17,8 @@ from quorate.api.struct import replace
 from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.turns import using
 from quorate.volumes.attach.two_primaries import restless
-from quorate.volumes.resize.space import BLOCK, asked_size, backing_size
+from quorate.volumes.resize.space import asked_size
+from quorate.volumes.sizes import BLOCK, backing_size, in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait, ids
 
@@ -130,8 +131,8 @@ def _in_use(view: VolumeView) -> Wait | None:
 
 def _former_metadata(view: VolumeView, transition: Transition, asked: int) -> Comparison | None:
     """The range that held the old metadata, from the end of what could be used to the end of the old disks."""
-    start = max(-(-_shown(view, member.name) // BLOCK) * BLOCK for member in view.diskful_members)
-    end = max(-(-_former_size(replica) // BLOCK) * BLOCK for replica in _with_copy(view))
+    start: int = max(in_blocks(_shown(view, member.name)) for member in view.diskful_members)
+    end: int = max(in_blocks(_former_size(replica)) for replica in _with_copy(view))
     users, overwrite = using(view), not using(view)
     alone = len(view.diskful_members) == 1
     if alone and users:

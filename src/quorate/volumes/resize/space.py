@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.api.meta import Bytes
-from quorate.disks import entries, requests
+from quorate.disks import entries
 from quorate.disks.entries import requested
 from quorate.disks.expansion import Expansion, Growth, expand, roll_back
 from quorate.disks.requests import State
-from quorate.drbd.metadata import lower_size
 from quorate.volumes.replica.disk import ledger_of
-from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.sizes import backing_size, in_blocks
+from quorate.volumes.view import VolumeView
 
-#: What DRBD counts in: a usable size is a whole number of these.
-BLOCK: Final = 4096
 NOTHING: Final = Expansion(State.NOT_ASKED)
 
 
@@ -23,7 +20,7 @@ def asked_size(view: VolumeView) -> int | None:
     rv = view.rv
     if rv is None or rv.deleting or view.forming or view.datamesh.size is None:
         return None
-    asked = -(-int(rv.spec.size) // BLOCK) * BLOCK
+    asked = in_blocks(int(rv.spec.size))
     return asked if asked > int(view.datamesh.size) else None
 
 
@@ -49,13 +46,6 @@ def parts(view: VolumeView, usable: int) -> tuple[Growth, ...]:
         if now is not None:
             found.append(Growth(ledger, entry, now, max(now, backing_size(view, replica, usable) if usable else now)))
     return tuple(found)
-
-
-def backing_size(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:
-    """What a replica's logical volume must have for so much usable space: DRBD's metadata too, in whole extents."""
-    lower = lower_size(Bytes(usable), view.config.drbd.max_peers)
-    extent = replica.group.status.extent_size if replica.group is not None else None
-    return requests.rounded_up(lower, int(extent) if extent is not None else 0)
 
 
 def _has_disks(view: VolumeView) -> bool:

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from quorate.api.conditions.lvm import LogicalVolumeFailure
-from quorate.api.meta import Bytes
 from quorate.api.quantity import Quantity
 from quorate.api.storage.datamesh import (
     Datamesh,
@@ -24,12 +23,11 @@ from quorate.api.storage.datamesh import (
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
 from quorate.api.struct import replace
+from quorate.volumes.sizes import in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.waits import Blocker, Wait, ids
 
-#: What DRBD counts in.
-_BLOCK: Final = 4096
 _PHASES: Final = (
     FormationPhase.PRECONFIGURE,
     FormationPhase.ESTABLISH_CONNECTIVITY,
@@ -187,4 +185,4 @@ def _with(status: ReplicatedVolumeStatus, transition: Transition) -> ReplicatedV
 
 
 def _in_blocks(size: Quantity) -> Quantity:
-    return Quantity.of_bytes(Bytes(-(-int(size) // _BLOCK) * _BLOCK))
+    return Quantity.of_bytes(in_blocks(int(size)))

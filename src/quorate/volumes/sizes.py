@@ -1,0 +1,25 @@
+"""Sizes of a volume: what people ask for, what DRBD can show, and what that takes on a disk."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.api.meta import Bytes
+from quorate.disks import requests
+from quorate.drbd.metadata import lower_size
+from quorate.volumes.view import ReplicaView, VolumeView
+
+#: What DRBD counts in: a usable size is a whole number of these.
+BLOCK: Final = 4096
+
+
+def in_blocks(size: int) -> Bytes:
+    """The smallest usable size that is not below this."""
+    return Bytes(-(-size // BLOCK) * BLOCK)
+
+
+def backing_size(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:
+    """What a replica's logical volume must have for so much usable space: DRBD's metadata too, in whole extents."""
+    lower = lower_size(Bytes(usable), view.config.drbd.max_peers)
+    extent = replica.group.status.extent_size if replica.group is not None else None
+    return requests.rounded_up(lower, int(extent) if extent is not None else 0)
