@@ -1,0 +1,95 @@
+"""What the ledger holds. Frozen, encoded as JSON; a new ledger is a new value.
+
+``order`` is the number in an id: it is what first come, first served goes by.
+"""
+
+from __future__ import annotations
+
+from quorate.api.maintenance.action import AvailabilityMode, Marker, TenantPolicy
+from quorate.api.maintenance.broker_ledger import LedgerCounters
+from quorate.api.struct import Struct
+from quorate.maintenance.messages import Action
+
+
+class PermissionEntry(Struct):
+    """A permission in force: it locks what its action names."""
+
+    id: str
+    order: int
+    owner: str
+    action: Action
+    deadline: int
+    granted_at: int
+    request_id: str = ""
+    reason: str = ""
+    #: Of the Kubernetes object that asked, if one did.
+    object_uid: str = ""
+
+
+class RequestEntry(Struct):
+    """A stored request: what is left of it."""
+
+    id: str
+    order: int
+    owner: str
+    actions: tuple[Action, ...]
+    partial_permission_allowed: bool
+    reason: str
+    duration: int | None
+    tenant_policy: TenantPolicy
+    availability_mode: AvailabilityMode
+    priority: int
+    stored_at: int
+    #: Somebody asked about it; and the last answer told them to come back then. Both decide when it stops blocking.
+    renewed_at: int
+    last_deadline: int
+    object_uid: str = ""
+
+
+class NotificationEntry(Struct):
+    """Announced work."""
+
+    id: str
+    order: int
+    owner: str
+    actions: tuple[Action, ...]
+    time: int
+    reason: str
+    object_uid: str = ""
+
+
+class TaskEntry(Struct):
+    """A task of Wall-E and what it became."""
+
+    id: str
+    type: str
+    issuer: str
+    action: str
+    hosts: tuple[str, ...]
+    devices: tuple[str, ...]
+    request_id: str
+    permission_ids: tuple[str, ...]
+
+
+class MarkerEntry(Struct):
+    """A marker set by a person, or by the monitor; ``item`` is a device's name or ``node-<id>``."""
+
+    item: str
+    marker: Marker
+    since: int
+    #: Who; the monitor is ``quorate-monitor``.
+    by: str
+
+
+class Ledger(Struct):
+    """Everything that was decided."""
+
+    epoch: int = 0
+    holder: str = ""
+    time_high_water: int = 0
+    counters: LedgerCounters = LedgerCounters()
+    permissions: tuple[PermissionEntry, ...] = ()
+    requests: tuple[RequestEntry, ...] = ()
+    notifications: tuple[NotificationEntry, ...] = ()
+    tasks: tuple[TaskEntry, ...] = ()
+    markers: tuple[MarkerEntry, ...] = ()

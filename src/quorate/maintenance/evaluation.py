@@ -1,0 +1,40 @@
+"""What the rules answer to a request: grants, refusals, and the code that sums them up. No ids, nothing stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.api.maintenance.action import Issue, StatusCode
+from quorate.maintenance.messages import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An action that may be done."""
+
+    action: Action
+    #: How long the permission to begin it lasts.
+    permission_duration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An action that may not, and the earliest moment at which that can change."""
+
+    action: Action
+    code: StatusCode
+    issue: Issue
+    deadline: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A request, weighed. Not partial: either all is granted or nothing."""
+
+    code: StatusCode
+    reason: str = ""
+    deadline: int | None = None
+    grants: tuple[Grant, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    #: What a request with ``schedule`` keeps.
+    left: tuple[Action, ...] = ()

@@ -1,0 +1,310 @@
+"""What the service layer is asked, and what it answers. Adapters translate; none of their own types comes in here.
+
+Names follow the seed's messages without their T. Every question carries the caller who was authenticated; ``user`` is
+whom the message names, empty for the caller.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from quorate.api.maintenance.action import (
+    ActionType,
+    AvailabilityMode,
+    HostState,
+    Issue,
+    Marker,
+    StatusCode,
+    TenantPolicy,
+)
+from quorate.api.struct import Struct
+
+
+class Caller(Struct):
+    """Who asks, as authenticated. ``anyone``: the interface is open, and the message's user is believed."""
+
+    name: str = ""
+    admin: bool = False
+    anyone: bool = False
+
+
+class Action(Struct):
+    """One thing to do. ``duration`` is microseconds; None: not given."""
+
+    type: ActionType | None = None
+    host: str = ""
+    services: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    duration: int | None = None
+    #: Instead of a host: all hosts of a tenant's nodes.
+    tenant: str = ""
+    #: Why it is not granted yet. Only in answers.
+    issue: Issue | None = None
+
+
+class Status(Struct):
+    """The answer in a word, and why."""
+
+    code: StatusCode
+    reason: str = ""
+
+
+class PermissionRequest(Struct):
+    """May these be done?"""
+
+    user: str = ""
+    actions: tuple[Action, ...] = ()
+    partial_permission_allowed: bool = False
+    schedule: bool = False
+    dry_run: bool = False
+    reason: str = ""
+    duration: int | None = None
+    tenant_policy: TenantPolicy = TenantPolicy.DEFAULT
+    availability_mode: AvailabilityMode = AvailabilityMode.MAX_AVAILABILITY
+    priority: int = 0
+
+
+class CheckRequest(Struct):
+    """May the rest of a stored request be done now?"""
+
+    user: str = ""
+    request_id: str = ""
+    dry_run: bool = False
+    #: None: the stored one.
+    availability_mode: AvailabilityMode | None = None
+
+
+class HostInfo(Struct):
+    """A node of a permission's host."""
+
+    name: str
+    state: HostState
+    node_id: int
+    interconnect_port: int = 0
+
+
+class Permission(Struct):
+    """A permission; in a dry run without an id."""
+
+    id: str
+    action: Action
+    deadline: int
+    hosts: tuple[HostInfo, ...] = ()
+
+
+class PermissionResponse(Struct):
+    """What is granted. ``deadline``: when to ask again; ``refused``: the actions that are not, each with its issue."""
+
+    status: Status
+    request_id: str = ""
+    permissions: tuple[Permission, ...] = ()
+    deadline: int | None = None
+    refused: tuple[Action, ...] = ()
+
+
+class RequestCommand(StrEnum):
+    """What to do with stored requests."""
+
+    LIST = "LIST"
+    GET = "GET"
+    REJECT = "REJECT"
+
+
+class ManageRequest(Struct):
+    """List, get or withdraw stored requests."""
+
+    command: RequestCommand | None
+    user: str = ""
+    request_id: str = ""
+    dry_run: bool = False
+
+
+class ScheduledRequest(Struct):
+    """A stored request: the actions that are not granted yet."""
+
+    request_id: str
+    owner: str
+    actions: tuple[Action, ...]
+    partial_permission_allowed: bool
+    reason: str
+    availability_mode: AvailabilityMode
+    priority: int = 0
+    #: In the queue, from 1.
+    position: int = 0
+
+
+class ManageRequestResponse(Struct):
+    """The requests asked for."""
+
+    status: Status
+    requests: tuple[ScheduledRequest, ...] = ()
+
+
+class PermissionCommand(StrEnum):
+    """What to do with permissions."""
+
+    LIST = "LIST"
+    GET = "GET"
+    DONE = "DONE"
+    EXTEND = "EXTEND"
+    REJECT = "REJECT"
+
+
+class ManagePermission(Struct):
+    """List, get, end, extend or give back permissions."""
+
+    command: PermissionCommand | None
+    user: str = ""
+    permissions: tuple[str, ...] = ()
+    deadline: int | None = None
+    dry_run: bool = False
+
+
+class ManagePermissionResponse(Struct):
+    """The permissions asked for, or changed."""
+
+    status: Status
+    permissions: tuple[Permission, ...] = ()
+
+
+class NotificationRequest(Struct):
+    """This will happen."""
+
+    user: str = ""
+    actions: tuple[Action, ...] = ()
+    #: When it begins.
+    time: int = 0
+    reason: str = ""
+
+
+class NotificationResponse(Struct):
+    """Noted, or why not."""
+
+    status: Status
+    notification_id: str = ""
+
+
+class NotificationCommand(StrEnum):
+    """What to do with notifications."""
+
+    LIST = "LIST"
+    GET = "GET"
+    REJECT = "REJECT"
+
+
+class ManageNotification(Struct):
+    """List, get or withdraw notifications."""
+
+    command: NotificationCommand | None
+    user: str = ""
+    notification_id: str = ""
+    dry_run: bool = False
+
+
+class StoredNotification(Struct):
+    """A notification as it is kept."""
+
+    notification_id: str
+    owner: str
+    actions: tuple[Action, ...]
+    time: int
+    reason: str
+
+
+class ManageNotificationResponse(Struct):
+    """The notifications asked for."""
+
+    status: Status
+    notifications: tuple[StoredNotification, ...] = ()
+
+
+class MarkedItems(Struct):
+    """What a marker is for."""
+
+    hosts: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+    #: By their names, pdisk-… and vdisk-….
+    drives: tuple[str, ...] = ()
+    vdisks: tuple[str, ...] = ()
+
+
+class SetMarker(Struct):
+    """Mark (or, with ``reset``, unmark) items."""
+
+    marker: Marker | None
+    items: MarkedItems = MarkedItems()
+    user_token: str = ""
+    reset: bool = False
+
+
+class MarkerResponse(Struct):
+    """Marked, or why not."""
+
+    status: Status
+
+
+class ClusterStateRequest(Struct):
+    """How is the cluster? Empty: all hosts."""
+
+    hosts: tuple[str, ...] = ()
+
+
+class ServiceState(Struct):
+    """A service of a node."""
+
+    name: str
+    state: HostState
+    timestamp: int = 0
+
+
+class DeviceState(Struct):
+    """A drive or a replica."""
+
+    name: str
+    state: HostState
+    timestamp: int = 0
+    markers: tuple[Marker, ...] = ()
+
+
+class NodeState(Struct):
+    """A node: one entry each, also where several share a host."""
+
+    name: str
+    state: HostState
+    node_id: int
+    timestamp: int = 0
+    interconnect_port: int = 0
+    start_time_seconds: int = 0
+    tenant: str = ""
+    data_center: str = ""
+    room: str = ""
+    rack: str = ""
+    markers: tuple[Marker, ...] = ()
+    services: tuple[ServiceState, ...] = ()
+    devices: tuple[DeviceState, ...] = ()
+
+
+class ClusterStateResponse(Struct):
+    """The cluster."""
+
+    status: Status
+    hosts: tuple[NodeState, ...] = ()
+    timestamp: int = 0
+
+
+class WalleTask(Struct):
+    """A task of Wall-E as it asks, and as it is told."""
+
+    id: str
+    action: str = ""
+    type: str = ""
+    issuer: str = ""
+    hosts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+class WalleTaskAnswer(Struct):
+    """Where a task stands, in the broker's codes; the adapter has Wall-E's words."""
+
+    status: Status
+    task: WalleTask
