@@ -23,6 +23,8 @@ UNSCHEDULABLE: Final = "sds-replicated-volume.deckhouse.io/unschedulable"
 BROKER_ID: Final = "maintenance.quorate.io/id"
 #: On core Node, Drive and RVR: the broker's marker, such as MARKER_DISK_FAULTY.
 MARKER: Final = "maintenance.quorate.io/marker"
+#: On Drive: what the broker's disk monitor thinks of it; the same values as of a marker.
+MONITOR: Final = "maintenance.quorate.io/monitor"
 
 #: On a PersistentVolumeClaim, "yes": an outside operator releases the volume.
 RELEASE_SUPPORT: Final = "volumerelease.csi-baremetal/support"
@@ -36,6 +38,9 @@ RELEASE: Final = "volumerelease.csi-baremetal/release"
 RELEASE_RECOVERY: Final = "volumerelease.csi-baremetal/recovery"
 #: On csi-baremetal Volume: words about it.
 RELEASE_STATUS: Final = "volumerelease.csi-baremetal/status"
+
+#: On csi-baremetal Volume, by the drives controllers: the replica that takes the data over, once it may be copied.
+MOVE_TO: Final = "drives.quorate.io/move-to"
 
 # On Drive, by people. Both spellings are read; the first is ours.
 DRIVE_REPLACEMENT: Final = ("driveremove.csi-baremetal/replacement", "replacement")

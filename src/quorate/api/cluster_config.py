@@ -69,7 +69,10 @@ class DrainLimits(Struct):
     """How many replicas may be on the move at once."""
 
     max_moves: Annotated[int, Meta(ge=1, le=1000, description="In the cluster.")] = 10
-    max_moves_per_node: Annotated[int, Meta(ge=1, le=100, description="From or to one node.")] = 2
+    max_moves_per_node: Annotated[int, Meta(ge=1, le=100, description="From one node, and as many to one.")] = 2
+    max_moves_per_rack: Annotated[
+        int, Meta(ge=1, le=1000, description="From one rack (label maintenance.quorate.io/rack), and as many to one.")
+    ] = 4
 
 
 class DiskSettings(Struct):

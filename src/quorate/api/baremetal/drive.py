@@ -85,16 +85,34 @@ class SmartReport(Struct):
     endurance_used_percent: Count | None = None
 
 
+class DetachmentPhase(StrEnum):
+    """How far the agent is with a device that it is to give up."""
+
+    WORKING = "Working"
+    DONE = "Done"
+    FAILED = "Failed"
+
+
+class Detachment(Struct):
+    """What the agent has done to a device that is to be pulled: out of its group, wiped, its light on."""
+
+    phase: DetachmentPhase
+    step: Annotated[str, Meta(max_length=63, description="Which step is under way, or failed.")] = ""
+    message: Message = ""
+
+
 class DriveStatus(Struct):
     """How the drive is.
 
-    The agent writes ``presence``, ``missingSince``, ``smart`` and ``ledOn``; the drives controller decides the rest.
+    The agent writes ``presence``, ``missingSince``, ``smart``, ``ledOn`` and ``detachment``; the drives controller
+    decides the rest.
     """
 
     presence: Presence | None = None
     missing_since: Annotated[datetime, Meta(description="When the agent last could not find it.")] | None = None
     smart: SmartReport | None = None
     led_on: Annotated[bool, Meta(description="The locate light; absent: the enclosure has none.")] | None = None
+    detachment: Detachment | None = None
     observed_generation: Count | None = None
     health: DriveHealth | None = None
     operational_status: OperationalStatus | None = None
@@ -102,6 +120,9 @@ class DriveStatus(Struct):
     permission_id: Annotated[
         str, Meta(max_length=253, description="The broker's permission for the removal, once asked for.")
     ] = ""
+    detach: Annotated[
+        bool, Meta(description="To the agent: take it out of its group, wipe it and light its lamp.")
+    ] = False
     message: Message = ""
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 
