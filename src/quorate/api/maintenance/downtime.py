@@ -33,7 +33,7 @@ class Segment(Struct):
     """One stretch of absence."""
 
     start: datetime
-    end: datetime
+    end: Annotated[datetime, Meta(description="Absent: it goes on.")] | None = None
     reason: Message = ""
 
 
