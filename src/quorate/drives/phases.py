@@ -1,0 +1,116 @@
+"""The state machine of a drive on its way out, computed from everything that is known now (M15).
+
+| from                     | when                                                              | to                    |
+|--------------------------|-------------------------------------------------------------------|-----------------------|
+| OPERATIVE                | SUSPECT or BAD, and the node does not run from it                 | RELEASING             |
+| RELEASING                | GOOD again before anything has left                               | OPERATIVE             |
+| RELEASED, FAILED         | a person says ``restart``, and it is GOOD                         | OPERATIVE             |
+| RELEASING, RELEASED,     | something still works on its release                              | RELEASING             |
+| FAILED                   | nothing does, and something has failed                            | FAILED                |
+|                          | everything is released; a person has not said ``ready``           | RELEASED              |
+|                          | … and has, and a step of the removal has failed                   | FAILED                |
+|                          | … and has                                                         | REMOVING              |
+| REMOVING                 | the device is out of its group, wiped, its light on if it has one | REMOVED               |
+|                          | a step has failed                                                 | FAILED                |
+|                          | the person takes ``ready`` back before anything was removed       | as before             |
+
+RELEASING, RELEASED and FAILED remember nothing: whichever a drive is in, the next follows from the full set of what is
+on it. So it does not matter who finished first, which pass saw it, or whether one was missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from quorate.api.annotation_keys import Replacement
+from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
+from quorate.drives.health import NOT_TRUSTED
+
+_DRAINING: Final = (OperationalStatus.RELEASING, OperationalStatus.RELEASED, OperationalStatus.FAILED)
+_MAY_RESTART: Final = (OperationalStatus.RELEASED, OperationalStatus.FAILED)
+
+
+class Release(Enum):
+    """How far something on a drive is from being needed there no more."""
+
+    WORKING = "Working"
+    RELEASED = "Released"
+    FAILED = "Failed"
+
+
+class Removal(Enum):
+    """How far the removal of an empty drive is."""
+
+    #: Nothing has been taken away yet.
+    NOT_BEGUN = "NotBegun"
+    UNDER_WAY = "UnderWay"
+    FAILED = "Failed"
+    DONE = "Done"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the phase depends on, beside the phase before."""
+
+    health: DriveHealth
+    system: bool = False
+    #: Of everything that is on the drive.
+    contents: tuple[Release, ...] = ()
+    replacement: Replacement | None = None
+    removal: Removal = Removal.NOT_BEGUN
+    #: Objects of a procedure that is over are still about: a new one waits for their end.
+    leftovers: bool = False
+
+
+def next_phase(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
+    """The phase that follows, possibly the same."""
+    if phase is OperationalStatus.OPERATIVE:
+        leaves = facts.health in NOT_TRUSTED and not facts.system and not facts.leftovers
+        return OperationalStatus.RELEASING if leaves else phase
+    if phase is OperationalStatus.REMOVED:
+        return phase
+    if phase in _DRAINING and _returns(phase, facts):
+        return OperationalStatus.OPERATIVE
+    if phase is OperationalStatus.REMOVING:
+        return _removing(facts)
+    drained = _drained(facts.contents)
+    if drained is not OperationalStatus.RELEASED or facts.replacement is not Replacement.READY:
+        return drained
+    return OperationalStatus.FAILED if facts.removal is Removal.FAILED else OperationalStatus.REMOVING
+
+
+def settled(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
+    """The phase at which it comes to rest while nothing else changes."""
+    seen = {phase}
+    while (following := next_phase(phase, facts)) not in seen:
+        seen.add(following)
+        phase = following
+    return phase
+
+
+def _returns(phase: OperationalStatus, facts: Facts) -> bool:
+    if facts.health is not DriveHealth.GOOD:
+        return False
+    if phase in _MAY_RESTART:
+        return facts.replacement is Replacement.RESTART
+    return Release.RELEASED not in facts.contents
+
+
+def _drained(contents: Collection[Release]) -> OperationalStatus:
+    if Release.WORKING in contents:
+        return OperationalStatus.RELEASING
+    return OperationalStatus.FAILED if Release.FAILED in contents else OperationalStatus.RELEASED
+
+
+def _removing(facts: Facts) -> OperationalStatus:
+    match facts.removal:
+        case Removal.DONE:
+            return OperationalStatus.REMOVED
+        case Removal.FAILED:
+            return OperationalStatus.FAILED
+        case Removal.NOT_BEGUN if facts.replacement is not Replacement.READY:
+            return _drained(facts.contents)
+    return OperationalStatus.REMOVING
