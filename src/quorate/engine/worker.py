@@ -108,6 +108,8 @@ class Worker(Generic[S]):
         self._random = random
         self._metrics = metrics
         self._doubts: dict[Key, dict[Doubt, None]] = {}
+        #: How to give back what is claimed for writes whose outcome is in doubt.
+        self._claims: dict[Key, Callable[[], None]] = {}
         self._passes = 0
         metrics.follow(self.queue.keys)
 
@@ -209,16 +211,23 @@ class Worker(Generic[S]):
             await self._writer.read_again(cls, name)
             del doubts[cls, name]
         del self._doubts[key]
+        if (give_back := self._claims.pop(key, None)) is not None:
+            give_back()
         snapshot = self.controller.observe(self._reader, key)
         return NOTHING if snapshot is None else self.controller.decide(snapshot, self._clock.now(), self._random)
 
     async def _apply(self, key: Key, plan: Plan) -> None:
         doubts: dict[Doubt, None] = {}
+        give_back = plan.claim() if plan.claim is not None and plan.steps else None
         try:
             await apply(plan, self._writer, doubts)
         finally:
             if doubts:
                 self._doubts[key] = doubts
+            if give_back is not None and doubts:
+                self._claims[key] = give_back
+            elif give_back is not None:
+                give_back()
 
     def _succeeded(self, key: Key, plan: Plan) -> None:
         if self.queue.failures or self.queue.outages:
