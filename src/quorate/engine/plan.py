@@ -194,6 +194,10 @@ class Plan:
     #: Called in order once every write has been made. Only agents have such: each starts work on hardware, which goes
     #: on beside the passes and wakes the key (``engine.signal``) when it is done. None may wait.
     effects: tuple[Callable[[], None], ...] = ()
+    #: Called before the first write, without a pause since the snapshot was taken; what it returns is called once the
+    #: outcome of every write is known. It tells another part of this process, which would not see writes that are under
+    #: way, that they are coming. Conflict: too late, look again.
+    claim: Callable[[], Callable[[], None]] | None = None
     #: What is really to be done, in order: every write that changes something.
     steps: tuple[Write, ...] = field(init=False)
 
