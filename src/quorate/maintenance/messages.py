@@ -6,7 +6,11 @@ whom the message names, empty for the caller.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
+
+from msgspec import field
 
 from quorate.api.maintenance.action import (
     ActionType,
@@ -17,6 +21,8 @@ from quorate.api.maintenance.action import (
     StatusCode,
     TenantPolicy,
 )
+from quorate.api.maintenance.broker_config import BrokerConfigSpec
+from quorate.api.maintenance.log_record import RecordType
 from quorate.api.struct import Struct
 
 
@@ -292,6 +298,23 @@ class ClusterStateResponse(Struct):
     timestamp: int = 0
 
 
+class GetConfig(Struct):
+    """Which settings are in force?"""
+
+
+class ConfigResponse(Struct):
+    """The settings, or why they could not be set."""
+
+    status: Status
+    config: BrokerConfigSpec = BrokerConfigSpec()
+
+
+class SetConfig(Struct):
+    """Use these instead, all of them: what is not given goes back to its default."""
+
+    config: BrokerConfigSpec = BrokerConfigSpec()
+
+
 class WalleTask(Struct):
     """A task of Wall-E as it asks, and as it is told."""
 
@@ -303,8 +326,108 @@ class WalleTask(Struct):
     devices: tuple[str, ...] = ()
 
 
+class WalleCreateTask(Struct):
+    """May this task go on?"""
+
+    task: WalleTask
+    dry_run: bool = False
+
+
+class WalleListTasks(Struct):
+    """Which tasks are there?"""
+
+
+class WalleCheckTask(Struct):
+    """May it go on now?"""
+
+    task_id: str
+
+
+class WalleRemoveTask(Struct):
+    """It is over: its request and its permissions go."""
+
+    task_id: str
+
+
 class WalleTaskAnswer(Struct):
     """Where a task stands, in the broker's codes; the adapter has Wall-E's words."""
 
     status: Status
     task: WalleTask
+
+
+class WalleTasksResponse(Struct):
+    """All tasks, each with where it stands: ALLOW, or DISALLOW_TEMP while it waits."""
+
+    status: Status
+    tasks: tuple[WalleTaskAnswer, ...] = ()
+
+
+class LogText(StrEnum):
+    """How much text a log record's message has."""
+
+    NONE = "NONE"
+    SHORT = "SHORT"
+    DETAILED = "DETAILED"
+
+
+class LogTailRequest(Struct):
+    """The newest records that fit, oldest first."""
+
+    record_type: RecordType | None = None
+    min_timestamp: int = 0
+    #: 0: no bound.
+    max_timestamp: int = 0
+    limit: int = 100
+    offset: int = 0
+    include_data: bool = False
+    text_format: LogText = LogText.SHORT
+
+
+class LogLine(Struct):
+    """A record of the log, as it is told."""
+
+    timestamp: int
+    record_type: RecordType
+    message: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class LogTailResponse(Struct):
+    """The records asked for."""
+
+    status: Status
+    records: tuple[LogLine, ...] = ()
+
+
+class ChangeKind(StrEnum):
+    """What a watcher is told of."""
+
+    REQUEST = "REQUEST"
+    PERMISSION = "PERMISSION"
+    NOTIFICATION = "NOTIFICATION"
+    TASK = "TASK"
+    MARKER = "MARKER"
+    CONFIG = "CONFIG"
+
+
+class ChangeVerb(StrEnum):
+    """What happened to it."""
+
+    ADDED = "ADDED"
+    CHANGED = "CHANGED"
+    #: The stored request is as it was, but asking would now be answered otherwise.
+    ANSWER = "ANSWER"
+    ENDED = "ENDED"
+
+
+class Change(Struct):
+    """One thing that is not as it was. ``answer``: what CheckRequest would say now (with ANSWER)."""
+
+    kind: ChangeKind
+    verb: ChangeVerb
+    #: Of the request, permission, notification or task; for a marker the item.
+    id: str = ""
+    owner: str = ""
+    object_uid: str = ""
+    answer: PermissionResponse | None = None
