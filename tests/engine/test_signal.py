@@ -74,3 +74,13 @@ def test_an_effect_that_fails_is_tried_again_with_the_pass() -> None:
         assert await _passes(sim, Signal(), (fail,)) == 3
 
     run(story, seed=1)
+
+
+def test_who_is_concerned_with_some_keys_hears_of_no_others() -> None:
+    signal, heard = Signal(), list[Key]()
+    end = signal.only(lambda key: key != KEY).subscribe(heard.append)
+    signal.wake(KEY)
+    signal.wake(other := Key("", "there"))
+    end()
+    signal.wake(other)
+    assert heard == [other]

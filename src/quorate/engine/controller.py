@@ -18,7 +18,7 @@ from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import Plan
 from quorate.engine.reader import Reader
-from quorate.engine.signal import Signal
+from quorate.engine.signal import Source
 
 R = TypeVar("R", bound=Resource)
 S = TypeVar("S")
@@ -61,7 +61,7 @@ class Controller(Generic[S]):
     #: Keys that are looked at even if no object wakes them: of what must exist, although it may not yet.
     always: tuple[Key, ...] = ()
     #: What else wakes keys, beside the store. Agents have such.
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[Source, ...] = ()
     #: How many keys are worked on at once. One for controllers that give out unique numbers.
     workers: int = 4
     #: Seconds after which a pass is given up.

@@ -245,6 +245,8 @@ class WorkQueue:
         #: How often in a row the store was away when a key needed it.
         self.outages: dict[Key, int] = {}
         self._idle: deque[asyncio.Future[None]] = deque()
+        #: A worker was woken and has not run since. It will find everything that becomes ready until then.
+        self._waking = False
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0.0
         self._closed = False
@@ -294,6 +296,16 @@ class WorkQueue:
             await self._wait(now)
         raise QueueClosed
 
+    def any_ready(self) -> bool:
+        """Whether a key could be popped now."""
+        return not self._closed and self.keys.ready(self._monotonic()) > 0
+
+    def hold(self, key: Key, since: float) -> None:
+        """Keep a popped key for as long as something has to be waited for; what else is ready is for somebody else."""
+        self.keys.hold(key, since)
+        if self._idle:
+            self._wake(self._monotonic())
+
     def done(self, key: Key) -> None:
         """Hand back a key that was held."""
         now = self._clock.monotonic()
@@ -316,21 +328,29 @@ class WorkQueue:
         self._set_alarm(now)
         try:
             await waiter
+            self._waking = False
         except asyncio.CancelledError:
             if waiter in self._idle:
                 self._idle.remove(waiter)
             else:
                 # We were woken for a key and cannot take it: somebody else must.
+                self._waking = False
                 self._wake(self._clock.monotonic())
             raise
 
     def _wake(self, now: float) -> None:
-        """Wake one idle worker for each ready key. A busy one needs no alarm: it looks for itself when it is done."""
-        if not self._idle:
+        """Wake an idle worker if a key is ready. One: most passes are over before another worker could begin its own.
+
+        A worker that has to wait for something wakes the next (:meth:`hold`). A busy one needs no alarm: it looks for
+        itself when it is done.
+        """
+        if self._waking or not self._idle:
             return
-        for _ in range(min(self.keys.ready(now), len(self._idle))):
+        if self.keys.ready(now):
+            self._waking = True
             _release(self._idle.popleft())
-        self._set_alarm(now)
+        else:
+            self._set_alarm(now)
 
     def _set_alarm(self, now: float) -> None:
         """Have somebody woken when the next key for later is due."""

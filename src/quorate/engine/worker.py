@@ -150,7 +150,8 @@ class Worker(Generic[S]):
                 finally:
                     self.queue.done(job.key)
             # A pass that does nothing never waits. Without this, ten thousand of them would hold up everybody else.
-            await asyncio.sleep(0)
+            if self.queue.any_ready():
+                await asyncio.sleep(0)
 
     def _look(self) -> _Job | None:
         """Make passes for a while, up to the first that has something to wait for: then the worker holds its key."""
@@ -173,15 +174,17 @@ class Worker(Generic[S]):
                 try:
                     snapshot = observe(self._reader, key)
                     plan = NOTHING if snapshot is None else decide(snapshot, now, self._random)
-                except Exception as error:
-                    self._failed(_Job(key, priority, self._passes, None), error)
-                else:
-                    if plan.steps or plan.effects:
+                    if plan.steps:
                         job = _Job(key, priority, self._passes, plan)
                     else:
+                        # Effects never wait, so a pass that has nothing else is over here.
+                        for effect in plan.effects:
+                            effect()
                         self._succeeded(key, plan)
+                except Exception as error:
+                    self._failed(_Job(key, priority, self._passes, None), error)
             if job is not None:
-                keys.hold(key, begun)
+                self.queue.hold(key, begun)
                 return job
             ended = monotonic()
             finished(ended - begun)

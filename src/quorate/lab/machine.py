@@ -8,7 +8,7 @@ hang in the kernel.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
 from random import Random
 from typing import Any, TypeVar
@@ -63,11 +63,15 @@ class LabMachine:
         self._driver = driver
         self._interference = interference
         self._random = random
-        self._gone = asyncio.Event()
+        self._gone = False
+        #: What somebody waits for, in the order in which they came.
+        self._awaited: dict[asyncio.Future[None], None] = {}
 
     def disconnect(self) -> None:
         """The agent that has this machine is no more: whatever it waits for ends."""
-        self._gone.set()
+        self._gone = True
+        for awaited in self._awaited:
+            _release(awaited)
 
     async def run(self, *argv: str, silence: float) -> Completed:
         if not self._host.has_program(argv[0]):
@@ -77,9 +81,7 @@ class LabMachine:
             await self._hang(argv, silence, held.wait() if held is not None else self._driver.clock.sleep(late))
         await self._moment(late)
         running = self._act(lambda: self._host.start(argv))
-        ended = asyncio.Event()
-        running.on_exit(ended.set)
-        if not await self._within(silence, ended.wait):
+        if running.result is None and not await self._within(silence, running.on_exit):
             running.kill()
             self._driver.touch()
             raise _hung(argv, silence, lambda: running.result is None)
@@ -91,13 +93,24 @@ class LabMachine:
     async def lines(self, *argv: str) -> AsyncGenerator[str, None]:
         if not self._host.has_program(argv[0]):
             raise CommandNotFound(f"{argv[0]}: there is no such program on node {self._host.name}")
-        heard: asyncio.Queue[str | None] = asyncio.Queue()
-        running = self._act(lambda: self._host.start(argv, listener=heard.put_nowait))
-        running.on_exit(lambda: heard.put_nowait(None))
+        heard: list[str] = []
+        told: list[Callable[[], None]] = []
+
+        def hear(said: str) -> None:
+            heard.append(said)
+            while told:
+                told.pop()()
+
+        running = self._act(lambda: self._host.start(argv, listener=hear))
+        running.on_exit(lambda: hear(""))
         rest = ""
         try:
-            while (said := await self._unless_gone(heard.get)) is not None:
-                *whole, rest = (rest + said).split("\n")
+            while heard or running.result is None:
+                if not heard:
+                    await self._unless_gone(told.append)
+                # All that was said at one moment is heard at once.
+                *whole, rest = (rest + "".join(heard)).split("\n")
+                heard.clear()
                 for line in whole:
                     yield line
             if rest:
@@ -141,8 +154,11 @@ class LabMachine:
             self._driver.touch()
 
     def _check(self) -> None:
-        if self._gone.is_set() or not self._host.powered:
-            raise HostDown(f"node {self._host.name} has no power, or its agent was killed")
+        if self._gone or not self._host.powered:
+            raise self._down()
+
+    def _down(self) -> HostDown:
+        return HostDown(f"node {self._host.name} has no power, or its agent was killed")
 
     async def _moment(self, more: float = 0.0) -> None:
         self._check()
@@ -152,33 +168,40 @@ class LabMachine:
     async def _hang(self, argv: tuple[str, ...], silence: float, end: Coroutine[Any, Any, object]) -> None:
         """Wait as a caller does for a command that hangs. It goes on at the end of that, unless it was killed."""
         ending = asyncio.ensure_future(end)
-        if not await self._within(silence, lambda: asyncio.shield(ending)):
+        if not await self._within(silence, lambda ended: ending.add_done_callback(lambda _: ended())):
             raise _hung(argv, silence, lambda: not ending.done())
 
-    async def _within(self, seconds: float, wait: Callable[[], Awaitable[object]]) -> bool:
+    async def _within(self, seconds: float, subscribe: Callable[[Callable[[], None]], None]) -> bool:
         """Whether something comes about in time; raises HostDown when the machine goes first."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._unless_gone(wait)
+                await self._unless_gone(subscribe)
                 return True
         return False
 
-    async def _unless_gone(self, wait: Callable[[], Awaitable[T]]) -> T:
-        waiting, gone = asyncio.ensure_future(wait()), asyncio.ensure_future(self._gone.wait())
-        try:
-            await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                return waiting.result()
-            raise HostDown(f"node {self._host.name} has no power, or its agent was killed")
-        finally:
-            for task in (waiting, gone):
-                task.cancel()
+    async def _unless_gone(self, subscribe: Callable[[Callable[[], None]], None]) -> None:
+        """Wait for something, which calls what it is given when it comes about."""
+        if not self._gone:
+            awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._awaited[awaited] = None
+            try:
+                subscribe(lambda: _release(awaited))
+                await awaited
+            finally:
+                del self._awaited[awaited]
+        if self._gone:
+            raise self._down()
 
     def _end(self, running: Running) -> None:
         if running.result is None and self._host.powered:
             self._driver.catch_up()
             running.kill()
             self._driver.touch()
+
+
+def _release(awaited: asyncio.Future[None]) -> None:
+    if not awaited.done():
+        awaited.set_result(None)
 
 
 def _hung(argv: tuple[str, ...], silence: float, still_there: Callable[[], bool]) -> CommandHung:
@@ -211,11 +234,5 @@ def _move(host: Host, source: str, destination: str) -> None:
 
 
 def _listening(host: Host) -> set[str]:
-    """Where DRBD listens on this node: the local ends of all paths."""
-    paths = (
-        connection["path"]
-        for resource in host.kernel.show()
-        for connection in resource.get("connections", ())
-        if "path" in connection
-    )
-    return {str(path["_this_host"]).removeprefix("ipv4 ") for path in paths}
+    """Where DRBD listens on this node."""
+    return {address.removeprefix("ipv4:") for address in host.kernel.listening()}

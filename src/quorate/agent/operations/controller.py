@@ -40,8 +40,10 @@ OPERATIONS_BY_VOLUME: Index[Any] = Index(DRBDResourceOperation, BY_VOLUME, _volu
 
 
 def controllers(node: Node) -> tuple[Controller[Any], ...]:
-    """One key per volume, as replicas have: whatever wakes the one wakes the other."""
+    """One key per volume, as replicas have: where there is an operation, whatever wakes the one wakes the other."""
     looks.register(node)
+    #: The volumes with an operation that is not over.
+    operated: set[str] = set()
 
     def observe(reader: Reader, key: Key) -> Case | None:
         found = [
@@ -50,7 +52,9 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             if each.spec.node_name == node.name and each.status.phase not in FINAL and not each.deleting
         ]
         if not found:
+            operated.discard(key.name)
             return None
+        operated.add(key.name)
         # One that runs is finished first; otherwise the oldest.
         found.sort(key=lambda each: (each.status.phase is not OperationPhase.RUNNING, _age(each)))
         operation, work = found[0], resource_work(key.name)
@@ -98,7 +102,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             observe=observe,
             decide=decide,
             indexes=(OPERATIONS_BY_VOLUME, REPLICAS_BY_VOLUME),
-            signals=(node.volumes,),
+            signals=(node.volumes.only(lambda key: key.name in operated),),
         ),
     )
 

@@ -79,11 +79,15 @@ def cut(resource: str, link: Connection) -> Run:
 
 def guard(node: Node) -> Controller[Guarded]:
     """The controller. It writes nothing: the API may be out of reach."""
+    #: The volumes whose replica here must yield: few, and only these are looked at when something happens.
+    guarded: set[str] = set()
 
     def observe(reader: Reader, key: Key) -> Guarded | None:
         found = replicas_here(node, reader, key.name)
         if not found or not found[0].status.drbd.config.yields:
+            guarded.discard(key.name)
             return None
+        guarded.add(key.name)
         memory, work, sighting = node.memory, guard_work(key.name), node.memory.resource(key.name)
         return Guarded(
             resource=key.name,
@@ -104,9 +108,14 @@ def guard(node: Node) -> Controller[Guarded]:
 
     return Controller(
         name="dual-primary-guard",
-        watches=(Watch(ReplicatedVolumeReplica, volume_key),),
+        watches=(Watch(ReplicatedVolumeReplica, volume_key, when=_may_yield),),
         observe=observe,
         decide=act,
         indexes=(REPLICAS_BY_VOLUME,),
-        signals=(node.volumes,),
+        signals=(node.volumes.only(lambda key: key.name in guarded),),
     )
+
+
+def _may_yield(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    """One that comes or goes may change which of two counts."""
+    return before is None or after is None or before.status.drbd.config.yields or after.status.drbd.config.yields

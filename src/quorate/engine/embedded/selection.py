@@ -6,7 +6,7 @@ from typing import Any
 
 from quorate.api.kind import Kind
 from quorate.engine.embedded.record import Record
-from quorate.engine.selectors import Selector
+from quorate.engine.selectors import Operator, Selector
 from quorate.errors import BadRequest
 
 
@@ -35,6 +35,14 @@ class Selection:
         if self._labels and not self._labels.matches(record.typed.metadata.labels):
             return False
         return not self._fields or self._fields.matches(self._field_values(record))
+
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """A label that every selected object carries with this value; None: no single one is known."""
+        for one in self._labels.requirements:
+            if one.operator in (Operator.EQUALS, Operator.IN) and len(one.values) == 1:
+                return one.key, one.values[0]
+        return None
 
     def _field_values(self, record: Record) -> dict[str, str]:
         values = {"metadata.name": record.name, "metadata.namespace": record.namespace}

@@ -28,10 +28,14 @@ Published = tuple[Change, Record | None]
 class Subscription(AsyncIterator[Change]):
     """One reader's stream of changes. It begins when it is made; close it when it is no longer read."""
 
-    def __init__(self, subscribers: Subscribers, kind: Kind, selection: Selection, version: int) -> None:
+    def __init__(self, subscribers: Subscribers, kind: Kind, selection: Selection, version: int, number: int) -> None:
         self._subscribers = subscribers
         self._kind = kind
         self._selection = selection
+        #: Which one it is, in the order in which they came.
+        self.number = number
+        #: A label that all of its objects have, with this value.
+        self.label = selection.label
         self._backlog: Iterator[Change] = iter(())
         self._buffer: deque[Change] = deque()
         self._waiting: asyncio.Future[None] | None = None
@@ -118,39 +122,91 @@ class Subscription(AsyncIterator[Change]):
             self._waiting.set_result(None)
 
 
+class _Subscriptions:
+    """Those of one kind. Agents ask each for what has their node's label, so such are found by it."""
+
+    def __init__(self) -> None:
+        self.all: dict[Subscription, None] = {}
+        self._general: dict[Subscription, None] = {}
+        self._by_label: dict[str, dict[str, dict[Subscription, None]]] = {}
+
+    def add(self, subscription: Subscription) -> None:
+        self.all[subscription] = self._place(subscription)[subscription] = None
+
+    def remove(self, subscription: Subscription) -> None:
+        self.all.pop(subscription, None)
+        self._place(subscription).pop(subscription, None)
+        if subscription.label is not None:
+            key, value = subscription.label
+            if not self._by_label[key][value]:
+                del self._by_label[key][value]
+
+    def publish(self, changes: Sequence[Published]) -> None:
+        """In the order in which they came: the order in which subscribers wake is part of a simulation's history."""
+        told: dict[Subscription, Sequence[Published]] = dict.fromkeys(self._general, changes)
+        for key, by_value in self._by_label.items():
+            found: dict[Subscription, list[Published]] = {}
+            for published in changes:
+                for value in _values(key, published):
+                    for subscription in by_value.get(value, ()):
+                        found.setdefault(subscription, []).append(published)
+            told |= found
+        for subscription in sorted(told, key=_number) if self._by_label else told:
+            subscription.publish(told[subscription])
+
+    def _place(self, subscription: Subscription) -> dict[Subscription, None]:
+        if subscription.label is None:
+            return self._general
+        key, value = subscription.label
+        return self._by_label.setdefault(key, {}).setdefault(value, {})
+
+
+def _values(key: str, published: Published) -> Iterable[str]:
+    """The values that a label has, before a change and after it."""
+    change, before = published
+    assert change.record is not None
+    now = change.record.typed.metadata.labels.get(key)
+    was = now if before is None else before.typed.metadata.labels.get(key)
+    return [value for value in ((now,) if now == was else (now, was)) if value is not None]
+
+
+def _number(subscription: Subscription) -> int:
+    return subscription.number
+
+
 class Subscribers:
-    """All subscriptions, by kind, in the order in which they came."""
+    """All subscriptions, by kind."""
 
     def __init__(self, kinds: Iterable[Kind], buffer: int) -> None:
         self.buffer = buffer
-        # Dicts, not sets: the order in which subscribers wake is part of a simulation's history.
-        self._by_kind: dict[Kind, dict[Subscription, None]] = {kind: {} for kind in kinds}
+        self._by_kind = {kind: _Subscriptions() for kind in kinds}
+        self._count = 0
 
     def add(self, kind: Kind, selection: Selection, version: int) -> Subscription:
         """A new one, which is told of everything after ``version``."""
-        subscription = Subscription(self, kind, selection, version)
-        self._by_kind[kind][subscription] = None
+        self._count += 1
+        subscription = Subscription(self, kind, selection, version, self._count)
+        self._by_kind[kind].add(subscription)
         return subscription
 
     def remove(self, kind: Kind, subscription: Subscription) -> None:
         """Tell it no more."""
-        self._by_kind[kind].pop(subscription, None)
+        self._by_kind[kind].remove(subscription)
 
     def publish(self, kind: Kind, changes: Sequence[Published]) -> None:
         """Tell everybody whom it concerns."""
-        for subscription in tuple(self._by_kind[kind]):
-            subscription.publish(changes)
+        self._by_kind[kind].publish(changes)
 
     def bookmark(self, version: int) -> None:
         """Tell everybody else that nothing up to this version concerns them."""
         for subscriptions in self._by_kind.values():
-            for subscription in tuple(subscriptions):
+            for subscription in tuple(subscriptions.all):
                 subscription.bookmark(version)
 
     def end(self) -> None:
         """End all streams."""
         for subscriptions in self._by_kind.values():
-            for subscription in tuple(subscriptions):
+            for subscription in tuple(subscriptions.all):
                 subscription.end()
 
 

@@ -12,11 +12,12 @@ _FLAGS = {"yes": True, "no": False}
 
 def _shown(options: Options, *, defaults: bool) -> dict[str, Any]:
     """The options that differ from their defaults, or all; flags as booleans, all else as text."""
-    return {
-        name: _FLAGS.get(options[name], options[name])
-        for name in options.defaults
-        if defaults or options[name] != options.defaults[name]
-    }
+    usual, chosen = options.defaults, options.values
+    if defaults:
+        found = {name: chosen.get(name, value) for name, value in usual.items()}
+    else:
+        found = {name: chosen[name] for name in usual if name in chosen and chosen[name] != usual[name]}
+    return {name: _FLAGS.get(value, value) for name, value in found.items()}
 
 
 def show_resource(resource: Resource, *, defaults: bool) -> dict[str, Any]:
