@@ -1,0 +1,183 @@
+"""A whole request, weighed: what is granted, what is not and why, and the code that sums it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from quorate.api.maintenance.action import HostState, IssueType, StatusCode
+from quorate.maintenance.entries import RequestEntry
+from quorate.maintenance.messages import Action
+from quorate.maintenance.moments import FOREVER, later
+from tests.maintenance.oracle.checks import COOL_DOWN, check_items
+from tests.maintenance.oracle.locks import Asker
+from tests.maintenance.oracle.world import Item, No, World
+
+#: Which refusal speaks for a request of which nothing is granted: the first that is there.
+RANKS = (
+    (StatusCode.DISALLOW_TEMP, StatusCode.NO_SUCH_SERVICE),
+    (StatusCode.ERROR_TEMP,),
+    (StatusCode.DISALLOW,),
+    (StatusCode.WRONG_REQUEST,),
+    (StatusCode.ERROR,),
+    (StatusCode.NO_SUCH_HOST,),
+    (StatusCode.NO_SUCH_DEVICE,),
+)
+#: After these a request may be kept, and asked about again.
+WAITING = (StatusCode.ALLOW_PARTIAL, StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP)
+
+
+@dataclass(frozen=True)
+class Granted:
+    """An action, and until when it may be begun."""
+
+    action: Action
+    deadline: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An action that is not granted."""
+
+    action: Action
+    code: StatusCode
+    issue: IssueType
+    deadline: int | None
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The answer."""
+
+    code: StatusCode
+    deadline: int | None
+    granted: tuple[Granted, ...]
+    refused: tuple[Refused, ...]
+    left: tuple[Action, ...]
+
+
+def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
+    """Try the actions in the order given."""
+    granted: list[Granted] = []
+    refused: list[Refused] = []
+    earlier: frozenset[Item] = frozenset()
+    for action in request.actions:
+        duration = permission_duration(world, request, action)
+        asker = asker_for(world, request, action, now, earlier)
+        try:
+            items = world.items(action)
+            check_items(world, items, asker)
+        except No as no:
+            code = StatusCode.DISALLOW if contradicts_itself(world, action, asker) else no.code
+            deadline = earliest_change(world, action, asker) if code is StatusCode.DISALLOW_TEMP else None
+            refused.append(Refused(action, code, no.issue, deadline))
+            if not request.partial_permission_allowed:
+                break
+        else:
+            granted.append(Granted(action, later(now, duration)))
+            earlier |= frozenset(items)
+    return sum_up(request, granted, refused)
+
+
+def sum_up(request: RequestEntry, granted: list[Granted], refused: list[Refused]) -> Weighed:
+    """One code for all."""
+    if not refused:
+        return Weighed(StatusCode.ALLOW, None, tuple(granted), (), ())
+    failed = tuple(refusal.action for refusal in refused)
+    if granted and request.partial_permission_allowed:
+        return Weighed(StatusCode.ALLOW_PARTIAL, None, tuple(granted), tuple(refused), failed)
+    codes = next(found for rank in RANKS if (found := [no.code for no in refused if no.code in rank]))
+    deadlines = [no.deadline for no in refused if no.code is codes[0] and no.deadline is not None]
+    left = failed if request.partial_permission_allowed else request.actions
+    if codes[0] not in WAITING:
+        left = ()
+    return Weighed(codes[0], min(deadlines, default=None), (), tuple(refused), left)
+
+
+def permission_duration(world: World, request: RequestEntry, action: Action) -> int:
+    """How long a permission lasts: as the action says, or the request, or the settings."""
+    for duration in (action.duration, request.duration):
+        if duration is not None:
+            return duration
+    return world.settings.default_permission_duration.microseconds
+
+
+def asker_for(world: World, request: RequestEntry, action: Action, now: int, earlier: frozenset[Item]) -> Asker:
+    """Who asks for an action of a request."""
+    going = {item for item in (*earlier, *world.items_if_known(action)) if isinstance(item, int)}
+    return Asker(
+        now=now,
+        span=(action.duration or 0) + permission_duration(world, request, action),
+        mode=request.availability_mode,
+        policy=request.tenant_policy,
+        partial=request.partial_permission_allowed,
+        order=request.order,
+        priority=request.priority,
+        request=request.id,
+        earlier=earlier,
+        going=frozenset(going),
+    )
+
+
+def contradicts_itself(world: World, action: Action, asker: Asker) -> bool:
+    """Whether what is asked for together would be refused even if all were well, though each of it would be granted.
+
+    The actions of a partial request may be done one after another, so there only one action can contradict itself.
+    """
+    perfect = in_perfect_order(world)
+    if asker.partial:
+        asker = replace(asker, earlier=frozenset())
+    try:
+        items = world.items(action)
+        for item in items:
+            check_items(perfect, [item], asker.alone())
+    except No:
+        return False
+    return not passes(perfect, action, asker)
+
+
+def in_perfect_order(world: World) -> World:
+    """The same cluster, all of it up since ever, and nothing decided."""
+    nodes = {
+        name: replace(node, state=HostState.UP, start_time=-COOL_DOWN, surely_down=False)
+        for name, node in world.nodes.items()
+    }
+    drives = {name: replace(drive, state=HostState.UP) for name, drive in world.drives.items()}
+    groups = {
+        name: replace(group, vdisks=tuple(replace(vdisk, state=HostState.UP) for vdisk in group.vdisks))
+        for name, group in world.groups.items()
+    }
+    return World(nodes, drives, groups, world.rings, world.settings)
+
+
+def passes(world: World, action: Action, asker: Asker) -> bool:
+    """Whether an action would be granted."""
+    try:
+        check_items(world, world.items(action), asker)
+    except No:
+        return False
+    return True
+
+
+def earliest_change(world: World, action: Action, asker: Asker) -> int:
+    """The first moment at which a refused action would be granted if nothing but time went by.
+
+    There may be none: then it waits for somebody or something, and any time is as good as another.
+    """
+    for moment in sorted(set(moments(world))):
+        if asker.now < moment < FOREVER and passes(world, action, asker.at(moment)):
+            return moment
+    return later(asker.now, world.retry)
+
+
+def moments(world: World) -> Iterator[int]:
+    """All at which time alone frees something."""
+    for permission in world.permissions:
+        yield permission.deadline
+    for notification in world.notifications:
+        for action in notification.actions:
+            yield later(notification.time, action.duration or 0, 1)
+    for request in world.requests:
+        yield world.blocks_until(request)
+    for node in world.nodes.values():
+        yield later(node.start_time, COOL_DOWN, 1)

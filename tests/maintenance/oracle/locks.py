@@ -1,0 +1,79 @@
+"""Who holds an item, as one request sees it.
+
+Four kinds, in the order in which they are asked: a permission, announced work that the asked interval meets, a stored
+request that goes first, an earlier action of the same request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from quorate.api.maintenance.action import AvailabilityMode, LockKind, TenantPolicy
+from quorate.maintenance.moments import later
+from quorate.maintenance.nouns import VDiskInfo
+from tests.maintenance.oracle.world import Item, World
+
+
+@dataclass(frozen=True)
+class Asker:
+    """On whose behalf a question is asked, and what for."""
+
+    now: int
+    #: How long the action and the permission to begin it last together.
+    span: int
+    mode: AvailabilityMode
+    policy: TenantPolicy
+    partial: bool
+    order: int
+    priority: int
+    #: Itself, if it is stored: nobody stands in his own way.
+    request: str = ""
+    #: A permission that is looked away from, to see whether it could be given once more.
+    permission: str = ""
+    #: Held by earlier actions of the request, and by earlier items of the same action.
+    earlier: frozenset[Item] = field(default=frozenset())
+    same_action: frozenset[Item] = field(default=frozenset())
+    #: Nodes that go away with this action or an earlier one: a volume attached there need not stay writable for them.
+    going: frozenset[int] = field(default=frozenset())
+
+    def at(self, now: int) -> Asker:
+        """The same question at another time."""
+        return replace(self, now=now)
+
+    def holding(self, item: Item) -> Asker:
+        """Once an item of this action is found free."""
+        return replace(self, same_action=self.same_action | {item})
+
+    def alone(self) -> Asker:
+        """As if it were all that is asked for."""
+        return replace(self, earlier=frozenset(), same_action=frozenset())
+
+
+def lock_on(world: World, item: Item, asker: Asker) -> LockKind | None:
+    """The first lock on an item."""
+    if any(
+        permission.id != asker.permission
+        and item in world.items_if_known(permission.action)
+        and world.holds(permission, item, asker.now)
+        for permission in world.permissions
+    ):
+        return LockKind.PERMISSION
+    for notification in world.notifications:
+        for action in notification.actions:
+            meets = notification.time <= later(asker.now, asker.span)
+            lasts = later(notification.time, action.duration or 0) >= asker.now
+            if meets and lasts and item in world.items_if_known(action):
+                return LockKind.NOTIFICATION
+    for request in world.requests:
+        goes_first = (request.priority, request.order) < (asker.priority, asker.order)
+        if request.id == asker.request or not goes_first or asker.now >= world.blocks_until(request):
+            continue
+        if any(item in world.items_if_known(action) for action in request.actions):
+            return LockKind.SCHEDULED_REQUEST
+    return LockKind.TEMPORARY if item in asker.earlier | asker.same_action else None
+
+
+def lock_on_vdisk(world: World, vdisk: VDiskInfo, asker: Asker) -> LockKind | None:
+    """A replica is held through itself, its drives and its node; the first of them counts."""
+    items: tuple[Item, ...] = (vdisk.id, *vdisk.drives, vdisk.node)
+    return next((lock for item in items if (lock := lock_on(world, item, asker)) is not None), None)

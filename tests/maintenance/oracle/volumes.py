@@ -1,0 +1,80 @@
+"""The rules of a ReplicatedVolume: a group that knows its quorum."""
+
+from __future__ import annotations
+
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
+from quorate.maintenance.nouns import GroupInfo, VDiskId, VDiskInfo, VolumeFacts
+from tests.maintenance.oracle.locks import Asker, lock_on_vdisk
+from tests.maintenance.oracle.world import No, World
+
+FORCE = AvailabilityMode.FORCE_RESTART
+ISSUE = IssueType.TOO_MANY_UNAVAILABLE_VDISKS
+
+
+def check_volume(world: World, group: GroupInfo, vdisk: VDiskInfo, asker: Asker) -> None:
+    """May this member of a volume go away?"""
+    volume = group.volume
+    assert volume is not None
+    if volume.unconfirmed_step:
+        raise No(StatusCode.DISALLOW_TEMP, why=f"{volume.name}: {volume.unconfirmed_step}")
+    locked, away = others(world, group, vdisk, asker)
+    # A hidden member's first copy is one more that must not be disturbed.
+    locks = len(locked) + bool(volume.synchronizing)
+    by_itself = LockKind.TEMPORARY in locked.values()
+    if asker.mode is FORCE:
+        if locks:
+            raise No(StatusCode.DISALLOW_TEMP, ISSUE)
+        return
+    if asker.mode is AvailabilityMode.MAX_AVAILABILITY and locks + len(away) + 1 > 1:
+        raise No(StatusCode.DISALLOW_TEMP, ISSUE)
+    if asker.mode is AvailabilityMode.KEEP_AVAILABLE and by_itself:
+        raise No(StatusCode.DISALLOW_TEMP, ISSUE)
+    lost = {vdisk.id, *locked, *away}
+    if volume.attached_on - asker.going:
+        if not writable_without(volume, lost):
+            raise No(StatusCode.DISALLOW_TEMP, ISSUE, f"{volume.name} could not be written")
+    elif copies_without(volume, lost) < volume.copies_kept:
+        raise No(StatusCode.DISALLOW_TEMP, ISSUE, f"{volume.name} would have too few copies")
+
+
+def others(
+    world: World, group: GroupInfo, vdisk: VDiskInfo, asker: Asker
+) -> tuple[dict[VDiskId, LockKind], set[VDiskId]]:
+    """The other members that are locked, and those that are not but are away."""
+    locked: dict[VDiskId, LockKind] = {}
+    away: set[VDiskId] = set()
+    for other in group.vdisks:
+        if other.id == vdisk.id:
+            continue
+        if (lock := lock_on_vdisk(world, other, asker)) is not None:
+            locked[other.id] = lock
+        elif is_away(world, other, vdisk):
+            away.add(other.id)
+    return locked, away
+
+
+def is_away(world: World, other: VDiskInfo, mine: VDiskInfo) -> bool:
+    """Through itself, or through a node or drive that is not the one asked about."""
+    if other.state is not HostState.UP:
+        return True
+    if other.node != mine.node and world.state(other.node) is not HostState.UP:
+        return True
+    return any(drive not in mine.drives and world.state(drive) is not HostState.UP for drive in other.drives)
+
+
+def writable_without(volume: VolumeFacts, lost: set[VDiskId]) -> bool:
+    """The kernel's rule, as seen by those that stay: a majority of the voters, or half of them and the tie-breaker."""
+    here = [member for member in volume.members if member.vdisk not in lost and member.connected]
+    voters = sum(member.voter for member in volume.members)
+    present = sum(member.voter for member in here)
+    tie_breaker = any(member.tie_breaker for member in here)
+    majority = voters // 2 + 1
+    quorate = present >= majority or (voters % 2 == 0 and present == majority - 1 and tie_breaker)
+    return quorate and copies_without(volume, lost) >= max(1, volume.quorum_minimum_redundancy)
+
+
+def copies_without(volume: VolumeFacts, lost: set[VDiskId]) -> int:
+    """Up-to-date copies that stay."""
+    return sum(
+        member.voter and member.up_to_date and member.connected for member in volume.members if member.vdisk not in lost
+    )
