@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from quorate.lab.kernel import metadata as md
 from quorate.lab.kernel import status
 
@@ -135,3 +137,61 @@ def test_a_status_that_was_seen_before_is_shown_again_only_while_it_is_true() ->
         look()
         step()
         look()
+
+
+def two_primaries_apart(*writers: int) -> Lab:
+    """Three copies, 0 and 1 are Primary and lose touch with each other only; then they write, in this order."""
+    lab = Lab(3, net={"allow-two-primaries": "yes"}, options={"quorum-minimum-redundancy": "2"})
+    assert (lab.primary(0), lab.primary(1)) == (0, 0)
+    lab.cut_pairs((0, 1))
+    assert [lab.wrote(i, f"by {i}") for i in writers] == ["done"] * len(writers)
+    return lab
+
+
+@pytest.mark.parametrize("writers", [(0, 1), (1, 0)])
+def test_two_primaries_that_wrote_apart_look_for_each_other_in_vain_while_both_are_quorate(
+    writers: tuple[int, int],
+) -> None:
+    lab = two_primaries_apart(*writers)
+    lab.heal(60)
+    assert (lab.connection(0, 1), lab.connection(1, 0)) == ("Connecting", "Connecting")
+    assert (lab.role(0), lab.role(1), lab.disk(0), lab.disk(1)) == ("Primary", "Primary", "UpToDate", "UpToDate")
+
+
+@pytest.mark.parametrize("writers", [(0, 1), (1, 0), (1,), (0,)])
+def test_one_that_gives_up_its_own_data_meets_the_other_whoever_wrote_last(writers: tuple[int, ...]) -> None:
+    lab = two_primaries_apart(*writers)
+    for peer in (0, 2):
+        assert lab.kernels[1].disconnect(NAME, peer, force=True).ok
+    assert lab.kernels[1].secondary(NAME).ok
+    lab.heal()
+    assert lab.kernels[1].connect(NAME, 0, discard_my_data=True).ok
+    lab.wait(10)
+    assert (lab.connection(0, 1), lab.role(0)) == ("Connected", "Primary")
+    assert (lab.disk(1), lab.disks[1].read(0)) == ("UpToDate", lab.disks[0].read(0))
+
+
+def test_a_primary_that_was_cut_off_takes_what_the_quorate_side_wrote_and_gives_nothing() -> None:
+    lab = two_primaries_apart()
+    lab.cut({0}, {1, 2})
+    blocked = lab.write(0, "never acknowledged")
+    assert lab.wrote(1, "by 1") == "done"
+    lab.heal(30)
+    assert blocked.state.value == "failed"
+    assert lab.healthy()
+    assert [lab.disks[i].read(0) for i in range(3)] == ["by 1"] * 3
+
+
+def test_of_two_that_wrote_alone_the_quorate_one_is_right() -> None:
+    lab = Lab(2, options={"quorum": "off"})
+    lab.primary(0)
+    lab.cut({0}, {1})
+    assert lab.wrote(0, "by 0") == "done"
+    assert lab.primary(1, force=True) == 0
+    assert lab.wrote(1, "by 1") == "done"
+    assert lab.kernels[1].secondary(NAME).ok
+    for i, votes in ((0, "1"), (1, "2")):
+        assert lab.kernels[i].resource_options(NAME, {"quorum": votes}).ok
+    assert (lab.quorum(0), lab.quorum(1)) == (True, False)
+    lab.heal()
+    assert [lab.disks[i].read(0) for i in range(2)] == ["by 0", "by 0"]

@@ -31,7 +31,19 @@ def replica(current: int, *, behind: int = 0, history: tuple[int, ...] = (), oth
         pytest.param(replica(C, history=(A,)), replica(A, other=0), Verdict.SOURCE_ALL, id="theirs is long past"),
         pytest.param(replica(B, behind=A), replica(C, behind=A, other=0), Verdict.SPLIT_BRAIN, id="both went on alone"),
         pytest.param(
-            replica(B, history=(A,)), replica(C, history=(A,), other=0), Verdict.SPLIT_BRAIN, id="a common past only"
+            replica(B, history=(A,)), replica(C, history=(A,), other=0), Verdict.SPLIT_LONG_AGO, id="a common past only"
+        ),
+        pytest.param(
+            replica(B, behind=A), replica(A, history=(B,), other=0), Verdict.SOURCE, id="theirs has only heard of mine"
+        ),
+        pytest.param(
+            replica(B, behind=A), replica(C, behind=A, history=(B,), other=0), Verdict.TARGET_ALL, id="one has heard"
+        ),
+        pytest.param(
+            replica(B, behind=A, history=(C,)),
+            replica(C, behind=A, history=(B,), other=0),
+            Verdict.SPLIT_BRAIN,
+            id="both went on alone and have heard of each other",
         ),
         pytest.param(replica(B), replica(D, other=0), Verdict.UNRELATED, id="nothing in common"),
     ],

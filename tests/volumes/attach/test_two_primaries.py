@@ -20,17 +20,7 @@ D = ReplicaType.DISKFUL
 MIB = 1024 * 1024
 #: Links between the older primary (0), the younger (1) and the third member (2).
 LINKS = ((0, 1), (0, 2), (1, 2))
-#: The older one alone: the younger and the third member go on. When it comes back, outdated and with a write that was
-#: never acknowledged, the kernel's model makes it the source of a resync into the side that is quorate.
-MODEL = pytest.mark.xfail(strict=True, reason="the kernel's model lets an Outdated member overwrite a quorate side")
-#: Only the link between the two: the younger, Secondary again, is told to give up its own writes (Rejoin), and stays
-#: Connecting for ever, also when told again. Recordings do not show this case; the model keeps two ends apart while a
-#: member near them objects, and may do so too long. It fails the safe way: one of them serves.
-UNKNOWN = pytest.mark.xfail(strict=False, reason="the younger primary does not come back after a cut of their own link")
-MARKS = {((0, 1), (0, 2)): [MODEL], ((0, 1),): [UNKNOWN]}
-CUTS = [
-    pytest.param(cut, id=str(cut), marks=MARKS.get(cut, [])) for size in (1, 2, 3) for cut in combinations(LINKS, size)
-]
+CUTS = [pytest.param(cut, id=str(cut)) for size in (1, 2, 3) for cut in combinations(LINKS, size)]
 
 
 async def two_primaries(lab: VolumeLab, replication: Replication) -> tuple[Story, list[str]]:

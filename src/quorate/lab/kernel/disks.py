@@ -80,7 +80,7 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
     for peer in device.peer_devices:
         if peer.slot is not None and peer.slot.flags & PeerFlag.OUTDATED and peer.now.disk is Disk.UNKNOWN:
             peer.new.disk = Disk.OUTDATED
-    if any(verdict in (Verdict.TARGET, Verdict.TARGET_ALL) for _, _, verdict in verdicts):
+    if any(verdict.takes for _, _, verdict in verdicts):
         device.new.disk = min(device.new.disk, Disk.OUTDATED)
     elif device.new.disk is Disk.OUTDATED and not resource.weak and any(_is_good(theirs) for _, theirs, _ in verdicts):
         device.new.disk = Disk.UP_TO_DATE  # let go of while others went on, but nothing was written since
@@ -106,7 +106,7 @@ def _compare_with_peers(device: Device, metadata: Metadata) -> list[tuple[PeerDe
         )
         if verdict is Verdict.NONE and _state_from(metadata) is Disk.INCONSISTENT < theirs.device.now.disk:
             verdict = Verdict.TARGET
-        if verdict in (Verdict.SPLIT_BRAIN, Verdict.UNRELATED):
+        if not (verdict is Verdict.NONE or verdict.copies):
             links.lose(mine.connection, Conn.PROTOCOL_ERROR)
             continue
         found.append((mine, theirs, verdict))

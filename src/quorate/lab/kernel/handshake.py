@@ -7,7 +7,7 @@ from enum import Enum
 
 from quorate.lab.kernel import uuids
 from quorate.lab.kernel.metadata import JUST_CREATED, usable
-from quorate.lab.kernel.options import KNOWN_ALGORITHMS
+from quorate.lab.kernel.options import KNOWN_ALGORITHMS, OFF, votes
 from quorate.lab.kernel.resource import Connection, Device, PeerDevice
 from quorate.lab.kernel.states import Disk, Repl, Role
 from quorate.lab.kernel.uuids import Verdict
@@ -104,18 +104,10 @@ def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
         meeting.verdicts[volume] = Verdict.NONE
         _meet_diskless(meeting, peer, other)
         return
-    verdict = uuids.compare(mine, peer.device.resource.node_id, theirs, other.device.resource.node_id)
-    mirror = uuids.compare(theirs, other.device.resource.node_id, mine, peer.device.resource.node_id)
-    if verdict is Verdict.NONE:
-        verdict = mirror = _same_generation(peer, other)
-        mirror = verdict.mirrored
-    if verdict in (Verdict.SPLIT_BRAIN, Verdict.UNRELATED):
-        if verdict is Verdict.SPLIT_BRAIN and peer.connection.discard_my_data != other.connection.discard_my_data:
-            verdict = Verdict.TARGET if peer.connection.discard_my_data else Verdict.SOURCE
-            mirror = verdict.mirrored
-        else:
-            meeting.mine = meeting.theirs = Outcome.STAND_ALONE
-            return
+    verdict, mirror = _who_copies(peer, other), _who_copies(other, peer)
+    if not (verdict is Verdict.NONE or verdict.copies):
+        meeting.mine = meeting.theirs = Outcome.STAND_ALONE
+        return
     meeting.mine, meeting.theirs = _take_old_data(peer, verdict), _take_old_data(other, mirror)
     if Outcome.FORCE_SECONDARY in (meeting.mine, meeting.theirs) and Outcome.CONNECT in (meeting.mine, meeting.theirs):
         meeting.mine = Outcome.RETRY if meeting.mine is Outcome.CONNECT else meeting.mine
@@ -125,6 +117,35 @@ def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
     meeting.verdicts[volume] = verdict
     if _joins_during_sync(peer, verdict) or _joins_during_sync(other, mirror):
         meeting.both_sources.add(volume)
+
+
+def _who_copies(peer: PeerDevice, other: PeerDevice) -> Verdict:
+    """What one end makes of the other's data; both ends come to the same by the same rules."""
+    mine, theirs = peer.device.metadata, other.device.metadata
+    assert mine is not None
+    assert theirs is not None
+    verdict = uuids.compare(mine, peer.device.resource.node_id, theirs, other.device.resource.node_id)
+    if verdict is Verdict.NONE:
+        verdict = _same_generation(peer, other)
+    if verdict is Verdict.SPLIT_BRAIN and votes(peer.device.resource.options["quorum"]) != OFF:
+        # Whoever is quorate was entitled to go on alone.
+        quorate, other_quorate = peer.device.now.quorum, other.device.now.quorum
+        if quorate != other_quorate:
+            verdict = Verdict.SOURCE if quorate else Verdict.TARGET
+    if peer.connection.discard_my_data != other.connection.discard_my_data:
+        verdict = _discard(peer, other, verdict)
+    return verdict
+
+
+def _discard(peer: PeerDevice, other: PeerDevice, verdict: Verdict) -> Verdict:
+    """One end was told to give up its own data, and does so even if they are the newer ones."""
+    gives_up = peer.connection.discard_my_data
+    if verdict.is_split:
+        return Verdict.TARGET if gives_up else Verdict.SOURCE
+    source = other if gives_up else peer
+    if verdict.copies and verdict.takes != gives_up and source.device.now.disk > Disk.INCONSISTENT:
+        return verdict.mirrored
+    return verdict
 
 
 def _spread_failure(meeting: Meeting) -> None:
@@ -162,7 +183,7 @@ def _sees_primary(device: Device) -> bool:
 def _take_old_data(peer: PeerDevice, verdict: Verdict) -> Outcome:
     """A primary cannot become target of a copy; a suspended one may be demoted for it."""
     resource = peer.device.resource
-    if verdict not in (Verdict.TARGET, Verdict.TARGET_ALL) or resource.now.role is not Role.PRIMARY:
+    if not verdict.takes or resource.now.role is not Role.PRIMARY:
         return Outcome.CONNECT
     if peer.device.now.disk < Disk.CONSISTENT:
         return Outcome.CONNECT

@@ -37,6 +37,6 @@ def _refresh(device: Device) -> None:
             device.new.disk = Disk.UP_TO_DATE
             change.commit()
             return
-        if verdict in (Verdict.TARGET, Verdict.TARGET_ALL):
-            resync.start(mine, theirs, verdict)
+        if verdict.takes or verdict is Verdict.SPLIT_BRAIN:
+            resync.start(mine, theirs, verdict if verdict.takes else Verdict.TARGET)
             return

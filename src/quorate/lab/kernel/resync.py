@@ -58,8 +58,7 @@ def first_step(verdict: Verdict) -> Repl:
 
 def begin(mine: PeerDevice, theirs: PeerDevice, verdict: Verdict) -> None:
     """Both ends wait for each other's bitmap; then the copy starts."""
-    is_source = verdict in (Verdict.SOURCE, Verdict.SOURCE_ALL)
-    source, target = (mine, theirs) if is_source else (theirs, mine)
+    source, target = (theirs, mine) if verdict.takes else (mine, theirs)
     if verdict in (Verdict.SOURCE_ALL, Verdict.TARGET_ALL):
         # A replica that takes everything lacks everything toward everybody; each block it gets clears it for all.
         for peer in (source, *target.device.peer_devices):
@@ -292,7 +291,7 @@ def consider(device: Device) -> None:
         if first is None or second is None:
             continue
         verdict = uuids.compare(first, device.resource.node_id, second, theirs.device.resource.node_id)
-        if verdict in _FIRST_STEP and verdict is not Verdict.NONE:
+        if verdict.copies:
             start(mine, theirs, verdict)
 
 
