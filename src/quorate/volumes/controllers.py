@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorate.engine import Controller, Signal
+from quorate.engine import Controller, Key, Signal
+from quorate.locks import LockTable, Thing
 from quorate.volumes import attachment, replica, volume
-from quorate.volumes.watches import fan_out
+from quorate.volumes.watches import TOPICS, fan_out
 
 
-def controllers() -> tuple[Controller[Any], ...]:
-    """A set of its own for each manager: the signal between them is not for another's queues."""
-    signal = Signal()
+def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
+    """A set of its own for each manager: the signal between them is not for another's queues.
+
+    ``table``: shared with the broker of this process; without one there is none, and nobody holds a permission.
+    """
+    signal, held, table = Signal(), Signal(), table or LockTable()
+
+    def wake(thing: Thing) -> None:
+        held.wake(Key(TOPICS[thing.sort], thing.name))
+
+    table.on_hold(wake)
     return (
-        fan_out(signal),
-        *volume.controllers(signal),
+        fan_out(signal, held),
+        *volume.controllers(signal, table),
         *replica.controllers(signal),
         *attachment.controllers(signal),
     )

@@ -47,7 +47,9 @@ from quorate.api.storage.drbd import (
 )
 from quorate.api.storage.rsp import EligibleNode
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.locks import Hold, Thing
 from quorate.volumes.disks import Disk
+from quorate.volumes.evacuation import Evacuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class ReplicaView:
     group: LVMVolumeGroup | None = None
     #: Every ledger that has an entry of it, asked for or granted.
     ledgers: tuple[DiskSchedule, ...] = ()
+    #: Its drive is on its way out; None: it is not, or it is not this one's turn.
+    evacuation: Evacuation | None = None
 
     @property
     def name(self) -> ReplicaName:
@@ -126,15 +130,18 @@ class ReplicaView:
     @property
     def logical_volume(self) -> LVMLogicalVolume | None:
         """The one on the disk that is chosen."""
-        spec = self.replica.spec
-        if spec.lvm_volume_group_name is None:
-            return None
-        name = logical_volume(self.name, spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "")
+        name = piece_of(self.replica)
         return next((volume for volume in self.volumes if volume.name == name), None)
 
     def confirms(self, revision: int) -> bool:
         """Whether its kernel shows this revision, by the word of a living agent."""
         return self.fresh and self.replica.status.datamesh_revision >= revision
+
+
+def piece_of(replica: ReplicatedVolumeReplica) -> str | None:
+    """What the logical volume on the disk that is chosen is called; None: none is chosen."""
+    group, pool = replica.spec.lvm_volume_group_name, replica.spec.lvm_volume_group_thin_pool_name
+    return logical_volume(replica.name, group, pool or "") if group is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +180,8 @@ class VolumeView:
     comparisons: tuple[DRBDResourceOperation, ...] = ()
     #: Every logical volume of its replicas, also of replicas that are gone.
     pieces: tuple[LVMLogicalVolume, ...] = ()
+    #: Of these, the names of those that a drive's procedure keeps until a person says ``ready``.
+    kept: frozenset[str] = frozenset()
     #: Every ledger with an entry of its replicas, also of replicas that are gone.
     ledgers: tuple[DiskSchedule, ...] = ()
     #: The pool's, by the names of ``names.disk``; looked at only while a replica has no place, otherwise empty.
@@ -180,6 +189,8 @@ class VolumeView:
     #: Of its replicas, and those that are to use it.
     nodes: Mapping[NodeName, NodeView] = field(default_factory=dict)
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
+    #: By member: the permissions by which its node, its drives or itself may go down.
+    holds: Mapping[ReplicaName, tuple[tuple[Thing, Hold], ...]] = field(default_factory=dict)
 
     @property
     def volume(self) -> ReplicatedVolume:

@@ -12,6 +12,7 @@ wakes them through a Signal; it writes nothing. Each is heard only when somethin
 | Node, core             | it comes, goes, is (not) ready, cordoned, evacuated | volumes that are, or are to be, there |
 | Node, longhorn; Lease  | its agent falls silent, speaks again or ends        | the same                              |
 | DiskSchedule           | it can give more than before                        | volumes that wait for space there     |
+| node, drive or replica | a permission begins or ends (``quorate.locks``)     | volumes that are there                |
 
 A ledger wakes a volume directly while the volume's request and its answer differ; so it does, with both asked, in the
 moment when the answer comes.
@@ -27,6 +28,7 @@ from random import Random
 from typing import Any, Final
 
 from quorate.api import conditions, core, labels, longhorn, names
+from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.inventory import Ready
@@ -48,6 +50,8 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.rsp import EligibleNode
 from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys
+from quorate.locks import Sort
+from quorate.volumes import evacuation
 
 VOLUMES_OF_CLASS: Final = "volumes of a class"
 VOLUMES_OF_POOL: Final = "volumes of a pool"
@@ -56,8 +60,12 @@ VOLUMES_FOR_NODE: Final = "volumes to be used on a node"
 REPLICAS_ON: Final = "replicas on a node"
 WITHOUT_PLACE: Final = "replicas without a place"
 TO_GROW: Final = "volumes smaller than asked for"
+GROUPS_ON_DRIVE: Final = "groups with a part on a drive"
 #: The one value of ``WITHOUT_PLACE`` and of ``TO_GROW``.
 WAITING: Final = "waiting"
+
+#: The fan-out's own keys for what permissions hold: which sort of thing it is.
+TOPICS: Final[Mapping[Sort, str]] = {Sort.NODE: "node", Sort.DRIVE: "drive", Sort.REPLICA: "replica"}
 
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 
@@ -103,6 +111,7 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolumeAttachment, _of_attachment),
     Watch(DRBDResourceOperation, _of_operation),
     Watch(LVMLogicalVolume, _of_labelled),
+    Watch(Volume, evacuation.of_volume),
     Watch(DiskSchedule, _of_open_entries),
     Watch(ReplicatedStorageClass, no_keys),
     Watch(ReplicatedStoragePool, no_keys),
@@ -120,8 +129,11 @@ class Concerned:
     volumes: tuple[str, ...]
 
 
-def fan_out(signal: Signal) -> Controller[Any]:
-    """Wakes, through the signal, the volumes that a class, a pool, a node or a disk concerns."""
+def fan_out(signal: Signal, held: Signal | None = None) -> Controller[Any]:
+    """Wakes, through the signal, the volumes that a class, a pool, a node or a disk concerns.
+
+    ``held`` tells of what permissions begin or end for.
+    """
 
     def decide(concerned: Concerned, _: datetime, __: Random) -> Plan:
         return Plan(effects=tuple(partial(signal.wake, key(volume)) for volume in concerned.volumes))
@@ -137,10 +149,12 @@ def fan_out(signal: Signal) -> Controller[Any]:
             Watch(DiskSchedule, _of_disk, when=_can_give_more),
             Watch(ReplicatedVolume, no_keys),
             Watch(ReplicatedVolumeReplica, no_keys),
+            Watch(LVMVolumeGroup, no_keys),
         ),
         observe=_concerned,
         decide=decide,
         indexes=_INDEXES,
+        signals=(held,) if held is not None else (),
         workers=1,
     )
 
@@ -199,6 +213,16 @@ def _volumes_on_node(reader: Reader, name: str) -> Iterable[str]:
     return (*here, *(volume.name for volume in reader.find(ReplicatedVolume, VOLUMES_FOR_NODE, name)))
 
 
+def _volumes_on_drive(reader: Reader, drive: str) -> Iterable[str]:
+    nodes = {group.spec.local.node_name: None for group in reader.find(LVMVolumeGroup, GROUPS_ON_DRIVE, drive)}
+    return [volume for node in nodes for volume in _volumes_on_node(reader, node)]
+
+
+def _volume_of(reader: Reader, replica: str) -> Iterable[str]:
+    found = reader.get(ReplicatedVolumeReplica, replica)
+    return (found.spec.replicated_volume_name,) if found is not None else ()
+
+
 def _volumes_for_disk(reader: Reader, disk: str) -> Iterable[str]:
     group, _, thin_pool = disk.partition("/")
     pools = {
@@ -234,6 +258,8 @@ _SUBJECTS: Final[Mapping[str, Callable[[Reader, str], Iterable[str]]]] = {
     "pool": _volumes_of_pool,
     "node": _volumes_on_node,
     "disk": _volumes_for_disk,
+    "drive": _volumes_on_drive,
+    "replica": _volume_of,
 }
 
 
@@ -269,6 +295,11 @@ _INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(ReplicatedVolume, VOLUMES_FOR_NODE, lambda volume: volume.spec.publish_on),
     Index(ReplicatedVolume, TO_GROW, _if_to_grow),
     Index(ReplicatedVolumeReplica, REPLICAS_ON, _node_if_any),
+    Index(
+        LVMVolumeGroup,
+        GROUPS_ON_DRIVE,
+        lambda group: (device.drive_uuid for device in group.status.devices if device.drive_uuid),
+    ),
     Index(ReplicatedVolumeReplica, WITHOUT_PLACE, _if_without_place),
 )
 

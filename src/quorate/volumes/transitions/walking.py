@@ -6,7 +6,8 @@ A step **begins** with one write: its change, the next revision, and itself as A
   most, and whatever order they apply it in, only "before" and "after" can meet;
 - its guard's consent;
 - for a step that changes votes: that nobody's node or drive is locked, that no other transition is between its first
-  and its last such step, and that the voters are not divided (``guards.divided``).
+  and its last such step, and that the voters are not divided (``guards.divided``);
+- for a growth: that nobody's node or drive is locked.
 
 Members that are down or stale are excused in the same write, or the step waits. A step is **over** when all others
 have confirmed; the write that says so may begin the next one. Whoever falls silent meanwhile is excused in one more
@@ -147,6 +148,8 @@ def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
             return Wait("AnotherTransition", f"{holder.type}{of} changes votes, and one does at a time")
         if (unsafe := _locked(walk, transition) or divided(walk.view)) is not None:
             return unsafe
+    if transition.group is TransitionGroup.RESIZE and (locked := _locked(walk, transition)) is not None:
+        return locked
     return rule.guard(walk.view, transition)
 
 

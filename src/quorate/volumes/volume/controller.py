@@ -23,7 +23,8 @@ from quorate.engine import (
     Signal,
     Write,
 )
-from quorate.volumes import places
+from quorate.locks import LockTable
+from quorate.volumes import locking, places
 from quorate.volumes.observe import INDEXES, observe
 from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import VolumeView
@@ -139,21 +140,25 @@ def _soonest(*times: float | None) -> float | None:
     return min(known) if known else None
 
 
-def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
+def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]:
     """The reconciler of volumes, woken also through the signal of ``watches.fan_out``; and who gives out minors."""
+
+    def observe_with_holds(reader: Reader, key: Key) -> VolumeView | None:
+        view = observe(reader, key.name)
+        return locking.with_holds(view, table) if view is not None else None
+
+    def decide_with_claim(view: VolumeView, now: datetime, random: Random) -> Plan:
+        return locking.claimed(view, decide(view, now, random), table)
+
     return (
         MINORS,
         Controller(
             name="volumes",
             watches=WATCHES,
-            observe=_observe,
-            decide=decide,
+            observe=observe_with_holds,
+            decide=decide_with_claim,
             indexes=INDEXES,
             freshness=(Lease,),
             signals=(signal,),
         ),
     )
-
-
-def _observe(reader: Reader, key: Key) -> VolumeView | None:
-    return observe(reader, key.name)

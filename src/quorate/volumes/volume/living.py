@@ -15,7 +15,7 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
 from quorate.disks.expansion import Expansion
 from quorate.engine import Create, Delete, Patch, Write
-from quorate.volumes import attach, places, resize, transitions
+from quorate.volumes import attach, locking, places, resize, transitions
 from quorate.volumes.attach import comparison, yielding
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
@@ -41,7 +41,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     settled = yielding.yielded(view, now) or comparison.finished(view)
     if settled is not None:
         return Outcome(settled, advances=True)
-    asked = transitions.advance(view, now) or Advance()
+    asked = transitions.advance(view, now, locking.locks_of(view)) or Advance()
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)
