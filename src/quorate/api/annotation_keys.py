@@ -41,6 +41,8 @@ RELEASE_STATUS: Final = "volumerelease.csi-baremetal/status"
 
 #: On csi-baremetal Volume, by the drives controllers: the replica that takes the data over, once it may be copied.
 MOVE_TO: Final = "drives.quorate.io/move-to"
+#: On csi-baremetal Volume, by the same, "true": its drive gives nothing any more, and there is no other place for it.
+COPY_LOST: Final = "drives.quorate.io/copy-lost"
 
 # On Drive, by people. Both spellings are read; the first is ours.
 DRIVE_REPLACEMENT: Final = ("driveremove.csi-baremetal/replacement", "replacement")

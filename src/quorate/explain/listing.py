@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from quorate.api import core, names
+from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
@@ -45,6 +46,7 @@ KINDS: Final[tuple[type[Resource], ...]] = (
     ReplicatedVolume,
     ReplicatedVolumeAttachment,
     ReplicatedVolumeReplica,
+    Volume,
 )
 
 

@@ -24,8 +24,9 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.datamesh import Member
 from quorate.engine import Index, Reader
+from quorate.volumes import evacuation
 from quorate.volumes.disks import LEDGER_OF_DISK, disks_of
-from quorate.volumes.view import NodeView, ReplicaView, VolumeView
+from quorate.volumes.view import NodeView, ReplicaView, VolumeView, piece_of
 
 REPLICAS_OF: Final = "replicas of a volume"
 ATTACHMENTS_OF: Final = "attachments of a volume"
@@ -79,7 +80,8 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
     pool = _pool(reader, rv, rsc)
     operations = reader.find(DRBDResourceOperation, OPERATIONS_OF, volume)
     ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
-    views = _replicas(reader, rv, replicas, nodes, pieces, ledgers)
+    procedures = evacuation.observe(reader, pieces)
+    views = _replicas(reader, rv, replicas, nodes, pieces, ledgers, procedures.evacuations)
     homeless = rv is not None and any(not each.scheduled and not each.replica.deleting for each in views)
     return VolumeView(
         name=volume,
@@ -91,6 +93,7 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
         operation=next((each for each in operations if each.name == names.formation_operation(volume)), None),
         comparisons=tuple(each for each in operations if each.name != names.formation_operation(volume)),
         pieces=pieces,
+        kept=procedures.kept,
         ledgers=ledgers,
         disks=disks_of(reader, pool) if homeless and pool is not None else {},
         nodes=nodes,
@@ -142,6 +145,7 @@ def _replicas(
     nodes: Mapping[NodeName, NodeView],
     pieces: tuple[LVMLogicalVolume, ...],
     ledgers: tuple[DiskSchedule, ...],
+    evacuations: Mapping[str, evacuation.Evacuation],
 ) -> tuple[ReplicaView, ...]:
     members: Mapping[ReplicaName, Member] = (
         {member.name: member for member in rv.status.datamesh.members} if rv is not None else {}
@@ -158,6 +162,7 @@ def _replicas(
                 volumes=tuple(piece for piece in pieces if piece.name[:-_DISK_SUFFIX] == name),
                 group=reader.get(LVMVolumeGroup, group) if group is not None else None,
                 ledgers=tuple(each for each in ledgers if name in each.spec.replicas or name in each.status.replicas),
+                evacuation=evacuations.get(piece_of(replica) or ""),
             )
         )
     views.sort(key=lambda view: replica_id(view.name))

@@ -226,7 +226,7 @@ def _outgoing(view: VolumeView, configuration: Configuration) -> frozenset[Repli
 
 def _is_lost(replica: ReplicaView) -> bool:
     node = replica.node
-    if node is None or node.machine is None or not node.fresh:
+    if node is None or node.machine is None or not node.fresh or replica.evacuation is not None:
         return True
     return node.machine.metadata.annotations.get(annotation_keys.EVACUATE) == "true"
 

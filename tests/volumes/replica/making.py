@@ -404,7 +404,7 @@ def attachment(number: int, **metadata: Any) -> ReplicatedVolumeAttachment:
 
 
 def decided(view: VolumeView, kept: frozenset[str] = frozenset()) -> Plan:
-    return decide(Snapshot(view, kept), NOW, Random(0))
+    return decide(Snapshot(changed(view, kept=kept)), NOW, Random(0))
 
 
 def written(view: VolumeView, number: int) -> ReplicatedVolumeReplica:

@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 from quorate.api import conditions
-from quorate.api.baremetal import Volume
 from quorate.api.conditions.rvr import Ready
 from quorate.api.core import Lease
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
@@ -31,14 +30,13 @@ from quorate.engine import (
     PlanEvent,
     ReleaseFinalizer,
     Signal,
-    Watch,
     Write,
 )
 from quorate.volumes.observe import INDEXES
 from quorate.volumes.replica import derived, disk, holding, membership
 from quorate.volumes.replica.conditions import to_drop, verdicts
 from quorate.volumes.replica.phase import summary
-from quorate.volumes.replica.snapshot import Snapshot, observe, of_kept
+from quorate.volumes.replica.snapshot import Snapshot, observe
 from quorate.volumes.replica.subject import Subject, Verdicts
 from quorate.volumes.settling import forming_since, young
 from quorate.volumes.view import ReplicaView
@@ -141,7 +139,7 @@ def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
     return (
         Controller(
             name="replicas",
-            watches=(*WATCHES, Watch(Volume, of_kept)),
+            watches=WATCHES,
             observe=observe,
             decide=decide,
             indexes=INDEXES,

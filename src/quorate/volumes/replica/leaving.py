@@ -143,7 +143,10 @@ def _copies_elsewhere(view: VolumeView, replica: ReplicaView) -> Wait | None:
     configuration = view.rv.status.configuration if view.rv is not None else None
     if configuration is None:
         return Wait("NoConfiguration", "the volume has no configuration: what it promises is not known", _volume(view))
-    promised = layout_of(configuration).diskful
+    layout, evacuation = layout_of(configuration), replica.evacuation
+    # From a drive that gave nothing any more it was taken without a replacement: there may be none without its place.
+    lost = evacuation is not None and evacuation.lost
+    promised = layout.minimum_redundancy if lost else layout.diskful
     good = [name for name in _others_with_data(view, replica) if _is_good(view, name)]
     apart = [one for one in good if any(not view.connected(one, other) for other in good if other != one)]
     if len(good) < promised:

@@ -25,7 +25,7 @@ from quorate.volumes.transitions.members import (
     without_quorum,
 )
 from quorate.volumes.transitions.rules import subject_of
-from quorate.volumes.view import VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait, ids
 
 _FORCED = (TransitionType.FORCE_REMOVE_REPLICA, TransitionType.FORCE_DETACH)
@@ -112,9 +112,12 @@ def copies_missing(view: VolumeView, transition: Transition) -> Wait | None:
     promise = promise_of(view)
     if promise is None:
         return _wait("NoConfiguration", "what the volume promises is not known", name)
-    good = good_copies(view, without=name)
-    if len(good) < promise.diskful:
-        message = f"{len(good)} of {promise.diskful} promised copies are up to date without {ids([name])}: {ids(good)}"
+    good, replica = good_copies(view, without=name), view.replica(name)
+    # One with nothing on a dead drive takes nothing away; that writes go on without it is all there is to ask.
+    lost = replica is not None and replica.evacuation is not None and replica.evacuation.lost
+    needed = promise.minimum_redundancy if lost else promise.diskful
+    if len(good) < needed:
+        message = f"{len(good)} of {needed} promised copies are up to date without {ids([name])}: {ids(good)}"
         return _wait("CopiesMissing", message, name)
     return _not_serving(view, (name,))
 
@@ -145,7 +148,20 @@ def may_join(view: VolumeView, transition: Transition) -> Wait | None:
         return _wait("NodeTaken", f"{ids(beside)} is on {replica.node_name} already", name)
     if replica.id in view.datamesh.forget:
         return _wait("NotForgotten", f"members have yet to forget the last one with node id {replica.id}", name)
+    if _waits_for_its_turn(view, replica):
+        return _wait("WaitingForTurn", f"{ids([name])} is to be copied to when others are done", name)
     return None
+
+
+def _waits_for_its_turn(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether it joins only to take over from a drive that leaves: so many at once as the cluster allows."""
+    promise = promise_of(view)
+    others = [each for each in view.replicas if each.member is not None and is_diskful(each.member)]
+    leaving = [each.evacuation for each in others if each.evacuation is not None]
+    if promise is None or not replica.diskful or not leaving or len(others) < promise.diskful:
+        return False
+    whole = all(is_up_to_date(view, each.name) for each in others if each.evacuation is None)
+    return whole and not any(each.to == replica.name and not each.paused for each in leaving)
 
 
 def divided(view: VolumeView) -> Wait | None:

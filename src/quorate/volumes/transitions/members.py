@@ -92,6 +92,23 @@ def is_serving(view: VolumeView) -> bool:
     return any(view.state_of(member.name).quorum for member in voters(view.members) if is_up(view, member.name))
 
 
+def is_whole(view: VolumeView) -> bool:
+    """Whether every member is up, every copy is good, and all are in touch with one another."""
+    return all(
+        is_up(view, member.name)
+        and (not is_diskful(member) or is_up_to_date(view, member.name))
+        and not out_of_touch(view, member.name)
+        for member in view.members
+    )
+
+
+def has_lost_its_disk(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether a member that should have a disk has none that works, by its own living agent's word."""
+    state, member = view.state_of(name), view.members_by_name.get(name)
+    gone = state.disk in (DiskState.DISKLESS, DiskState.FAILED)
+    return member is not None and is_diskful(member) and not member.down and gone and is_up(view, name)
+
+
 def without_quorum(view: VolumeView) -> tuple[ReplicaName, ...]:
     """Voters that are up and have no quorum."""
     return tuple(

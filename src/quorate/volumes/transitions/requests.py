@@ -9,6 +9,8 @@
 | a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
 | rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
 | misplaced             | moved away from a node that the pool does not list any more                              |
+| a drive that leaves   | moved away from it when its turn has come (``quorate.volumes.evacuation``)               |
+| the broker's marker   | moved: BROKEN or FAULTY, on the replica itself                                           |
 
 Replacement is create first, remove after. However often and by however many it is asked for, there is never more than
 one replica beyond the layout: members, and those that are to become one.
@@ -20,7 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
+from quorate.api import annotation_keys
+from quorate.api.maintenance.action import Marker
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import VolumeAccess
@@ -28,7 +33,7 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.placement.layout import Layout
 from quorate.volumes.attach.turns import served
 from quorate.volumes.life import NewReplica
-from quorate.volumes.transitions.members import good_copies, is_up, out_of_touch, promise_of
+from quorate.volumes.transitions.members import good_copies, is_up, is_whole, out_of_touch, promise_of
 from quorate.volumes.transitions.nodes import is_gone, is_past_grace, is_to_be_emptied, left_of_grace, removes_lost
 from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -65,6 +70,13 @@ class Fate(Enum):
     NODE_LOST = "NodeLost"
     EVACUATED = "Evacuated"
     MISPLACED = "Misplaced"
+    DRIVE_LEAVES = "DriveLeaves"
+    MARKED = "Marked"
+
+
+#: Moved to another place, and removed once it is not needed.
+_MOVED: Final = (Fate.NODE_LOST, Fate.EVACUATED, Fate.MISPLACED, Fate.DRIVE_LEAVES, Fate.MARKED)
+_BAD_MARKERS: Final = (Marker.DISK_BROKEN, Marker.DISK_FAULTY)
 
 
 def requested(view: VolumeView, now: datetime) -> tuple[Request, ...]:
@@ -119,6 +131,10 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
         return Fate.NODE_LOST
     if is_to_be_emptied(view, node):
         return Fate.EVACUATED
+    if replica.evacuation is not None:
+        return Fate.DRIVE_LEAVES
+    if replica.replica.metadata.annotations.get(annotation_keys.MARKER) in _BAD_MARKERS:
+        return Fate.MARKED
     if view.rsp is not None and replica.type is not ReplicaType.ACCESS and _is_misplaced(view, replica):
         return Fate.MISPLACED
     return None
@@ -156,21 +172,47 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
     """``rvr-diskful-count-controller``, and whoever is replaced."""
     counted = [replica for replica in view.replicas if replica.diskful and _counts(replica)]
     staying = [replica for replica in counted if replica.name not in fates]
-    if len(staying) < promise.diskful and len(counted) <= promise.diskful and _has_room(view, promise):
+    waiting = [replica for replica in counted if _is_paused(replica)]
+    missing = len(staying) + len(waiting) < promise.diskful
+    if missing and len(counted) <= promise.diskful and _has_room(view, promise):
         why = f"{len(staying)} of {promise.diskful} diskful replicas are to stay"
         yield Request(Deed.CREATE, "DiskfulCount", why, ReplicaType.DISKFUL)
+    yield from _useless(view, counted, fates)
     ready = [name for name in good_copies(view) if name not in fates]
     if len(ready) < promise.diskful:
         return
     for replica in counted:
         fate = fates.get(replica.name)
-        kept = fate is Fate.NODE_LOST and not removes_lost(view)
-        if fate in (Fate.NODE_LOST, Fate.EVACUATED, Fate.MISPLACED) and not kept:
+        kept = (fate is Fate.NODE_LOST and not removes_lost(view)) or _is_kept_waiting(view, replica)
+        if fate in _MOVED and not kept:
             yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
     if len(staying) > promise.diskful and all(replica.name not in fates for replica in counted):
         spare = _spare(view, staying, promise.diskful)
         if spare is not None:
             yield _deletion(spare, "DiskfulCount", f"{len(staying)} diskful replicas, {promise.diskful} are enough")
+
+
+def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+    """Those that nobody misses: on their way in, to where nobody stays; and those with nothing on a dead drive."""
+    busy = {each.replica_name for each in view.volume.status.datamesh_transitions}
+    for replica in counted:
+        fate, evacuation = fates.get(replica.name), replica.evacuation
+        if fate not in _MOVED or replica.name in busy:
+            continue
+        if replica.member is None:
+            yield _deletion(replica, fate.value, "it is on its way to where it could not stay")
+        elif evacuation is not None and evacuation.lost and not evacuation.paused:
+            yield _deletion(replica, fate.value, "its drive gives nothing any more, and there is no other place")
+
+
+def _is_paused(replica: ReplicaView) -> bool:
+    return replica.evacuation is not None and replica.evacuation.paused
+
+
+def _is_kept_waiting(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether nothing further is done for a drive now: a person has paused it, or it is not that bad."""
+    evacuation = replica.evacuation
+    return evacuation is not None and (evacuation.paused or (evacuation.polite and not is_whole(view)))
 
 
 def _spare(view: VolumeView, staying: list[ReplicaView], enough: int) -> ReplicaView | None:
