@@ -70,6 +70,10 @@ bench: install apiserver  ## Measure; results go to bench/RESULTS.md
 crds: install  ## Write deploy/crds and the page of conditions from the types
 	$(BIN)/python -m quorate.api.generate
 
+.PHONY: proto
+proto: install  ## Write the broker's message classes from its proto file
+	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src quorate/server/broker/proto/cms.proto
+
 .PHONY: requirements
 requirements: install  ## Pin the newest versions of what requirements/*.in name
 	for name in product dev bench; do \
