@@ -107,12 +107,12 @@ def test_a_limit_on_a_round_is_met_exactly_on_blocks(at_once: int, rounds: int) 
 
 
 def test_groups_spread_over_racks_are_served_rack_by_rack() -> None:
-    """Which DSATUR does not see: it needs more than twice as many rounds."""
+    """Which DSATUR does not see: it needs twice as many rounds."""
     racks, hosts, random = 8, 400, Random(1)
     groups = tuple(tuple(rack + racks * random.randrange(50) for rack in range(racks)) for _ in range(1000))
     told = Problem(hosts, groups, partitions=(tuple(str(host % racks) for host in range(hosts)),))
     assert len(colour(told)) == racks == lower_bound(told).rounds
-    assert len(dsatur(told, told.groups_of())) > 2 * racks
+    assert len(dsatur(told, told.groups_of())) >= 2 * racks
     assert len(largest(told)) == hosts // racks
 
 
