@@ -26,6 +26,7 @@ QuorateError
 │   ├── StorageDamaged        the file does not check out; it is left as it is
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
+│   └── EpochPassed           a new leader's epoch is not above the one that somebody keeps: it steps down, goes higher
 ├── AnotherAgent              another agent works on this node: ours does not start, or stops
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
 ├── InvalidRule               a validation rule that cannot be evaluated: a bug in a kind's declaration
@@ -199,6 +200,14 @@ class StorageLocked(StorageFailure):
 
 class NotLeader(QuorateError):
     """This process is not, or no longer, the leader: the write was not sent."""
+
+
+class EpochPassed(NotLeader):
+    """Whoever keeps the epoch has seen a later one than ours: the Lease was deleted, or an old one was restored."""
+
+    def __init__(self, message: str, *, known: int) -> None:
+        super().__init__(message)
+        self.known = known
 
 
 class AnotherAgent(QuorateError):

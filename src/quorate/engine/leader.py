@@ -16,7 +16,8 @@ both sides gave up on it, is why the ledger and DiskSchedule use compare-and-swa
 
 ``epoch`` counts the changes of leadership (``leaseTransitions``) and grows with every term, also over a Lease that was
 deleted while some contender remembers it. A process that starts after the deletion cannot know what was: it counts from
-one again. So whoever keeps an epoch, as the ledger does in its hook, must refuse one that is not above it.
+one again. So whoever keeps an epoch, as the ledger does, must refuse one that is not above it (``EpochPassed``). The
+process then steps down, and its next term, or that of whoever sees the Lease meanwhile, is above what was refused.
 """
 
 from __future__ import annotations
@@ -130,6 +131,10 @@ class Elector:
                 log.info("leading", lease=self._name, identity=self.identity, epoch=self._epoch)
                 return self._epoch
             await self._pause()
+
+    def go_above(self, epoch: int) -> None:
+        """Our next term's epoch is to be above this one, whatever the Lease says."""
+        self._epoch = max(self._epoch, epoch)
 
     async def hold(self) -> None:
         """Keep the lease as long as possible; returns when it is lost."""

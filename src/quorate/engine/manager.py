@@ -7,12 +7,13 @@
     ├── heartbeat           shows that the loop is responsive
     └── terms, one after the other
         ├── elector.hold    renews the lease; when it is lost, the term is cancelled
-        └── lead            hooks(epoch) → refresh every cache → workers
+        └── lead            begin(epoch) → refresh every cache → caught up → workers → end
 
 A new leader's caches may be warm and yet stale, so each takes in a consistent list made after the election before the
 first decision. Every task is supervised: one that fails, or ends when it should not, stops the manager with its error.
 ``stop`` lets workers finish the pass they are in, within a limit, and hands leadership over once no write of ours can
-be under way any more. It takes at most GRACE and twice REQUEST_TIMEOUT.
+be under way any more. It takes at most GRACE and twice REQUEST_TIMEOUT. Who finds out otherwise that somebody else
+leads has it ``step_down``: the term ends, and the Lease is given up so that whoever should lead can.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 
@@ -46,7 +47,7 @@ from quorate.engine.reflector import Reflector
 from quorate.engine.store import Store
 from quorate.engine.worker import Worker
 from quorate.engine.writer import REQUEST_TIMEOUT, Writer
-from quorate.errors import QuorateError
+from quorate.errors import EpochPassed, NotLeader, QuorateError
 
 T = TypeVar("T")
 
@@ -68,6 +69,9 @@ HEARTBEAT = 5.0
 #: Seconds without a heartbeat after which the loop counts as blocked.
 HEARTBEAT_LIMIT = 30.0
 
+#: Seconds for which who has stepped down lets others try.
+_AFTER_YOU = 5.0
+
 _ELECTED_RETRY = Backoff(first=0.1, longest=2.0)
 
 
@@ -78,6 +82,25 @@ class Election:
     lease: str
     namespace: str = NAMESPACE
     timings: Timings = TIMINGS
+
+
+class Tenure(Protocol):
+    """Something that works only while this process leads, beside the controllers."""
+
+    async def begin(self, epoch: int) -> None:
+        """A term begins, and nothing of it has happened yet. Called again if it fails.
+
+        NotLeader: it must not begin, and we step down. The epoch is zero where nobody is elected.
+        """
+        ...
+
+    def caught_up(self) -> None:
+        """Every cache has taken in a list made since; the workers come next."""
+        ...
+
+    def end(self) -> None:
+        """The term is over, however far it has come. No worker is left."""
+        ...
 
 
 class Manager:
@@ -94,6 +117,7 @@ class Manager:
         component: str = "quorate-controller",
         election: Election | None = None,
         on_elected: Sequence[Callable[[int], Awaitable[None]]] = (),
+        tenures: Sequence[Tenure] = (),
         selections: Mapping[type[Resource], Selection] | None = None,
         registry: CollectorRegistry | None = None,
         resync_interval: float | Callable[[Reader], float] = RESYNC_INTERVAL,
@@ -101,7 +125,8 @@ class Manager:
     ) -> None:
         """Set up; nothing runs before :meth:`run`.
 
-        ``on_elected`` is called with the epoch of each term before anything else of it happens, again if it fails.
+        ``on_elected`` is called with the epoch of each term before anything else of it happens, again if it fails;
+        ``tenures`` go along with each term.
         ``selections`` limits what is cached of a kind. ``resync_interval`` may be something to ask, which then may
         answer otherwise at any time. ``freeze_gc`` takes the filled caches out of the garbage collector's sight, for
         processes that do nothing else.
@@ -118,7 +143,11 @@ class Manager:
         self._controllers = controllers
         self._clock = clock
         self._random = random
-        self._on_elected = on_elected
+        self._on_elected = (*on_elected, *(tenure.begin for tenure in tenures))
+        self._tenures = tenures
+        #: While a term lasts: what ends it early.
+        self._leading: asyncio.Task[None] | None = None
+        self._stepping_down = False
         self._resync_interval = resync_interval
         self._freeze_gc = freeze_gc
         self._recorder = Recorder(store, component=component, instance=identity, clock=clock, metrics=self.metrics)
@@ -161,6 +190,13 @@ class Manager:
         """Ask :meth:`run` to come to an end."""
         self._stopping.set()
 
+    def step_down(self, why: str) -> None:
+        """Somebody else leads, or must: end the term, and give the Lease up. Then we stand by like any other."""
+        if self._leading is not None and not self._stepping_down:
+            log.error("stepping down", why=why)
+            self._stepping_down = True
+            self._leading.cancel()
+
     @property
     def leading(self) -> bool:
         """Whether this process decides and writes at the moment."""
@@ -201,19 +237,35 @@ class Manager:
             epoch = await self._unless_stopped(self._elector.acquire())
             if epoch is not None:
                 await self._serve_term(self._elector, epoch)
+            if self._stepping_down and not self._stopping.is_set():
+                await self._give_up(self._elector)
+                self._stepping_down = False
+                # Whoever else wants to lead comes first.
+                await self._unless_stopped(self._clock.sleep(_AFTER_YOU))
+        await self._give_up(self._elector)
+
+    async def _give_up(self, elector: Elector) -> None:
         # A write that got no answer may still be on its way. It must not arrive after the next leader has decided.
         await self._clock.sleep(max(0.0, self._writer.unsettled_until - self._clock.monotonic()))
-        await self._elector.release()
+        await elector.release()
 
     async def _serve_term(self, elector: Elector, epoch: int) -> None:
         """Lead for as long as the lease is held."""
         async with asyncio.TaskGroup() as term:
-            lead = term.create_task(self._lead(epoch), name=f"term {epoch}")
+            lead = self._leading = term.create_task(self._lead(epoch), name=f"term {epoch}")
             hold = term.create_task(elector.hold(), name=f"lease of term {epoch}")
             hold.add_done_callback(lambda _: lead.cancel())
             lead.add_done_callback(lambda _: hold.cancel())
 
     async def _lead(self, epoch: int) -> None:
+        try:
+            await self._lead_term(epoch)
+        finally:
+            self._leading = None
+            for tenure in self._tenures:
+                tenure.end()
+
+    async def _lead_term(self, epoch: int) -> None:
         if not await self._unless_stopped(self._begin(epoch)):
             if self._on_elected:  # which may have been writing
                 self._writer.unsettled_until = self._clock.monotonic() + REQUEST_TIMEOUT
@@ -234,9 +286,20 @@ class Manager:
     async def _begin(self, epoch: int) -> bool:
         """What must be done before the first decision of a term."""
         for hook in self._on_elected:
-            await self._insist(partial(hook, epoch), "could not start the term")
+            try:
+                await self._insist(partial(hook, epoch), "could not start the term")
+            except NotLeader as error:
+                if self._elector is None:
+                    raise
+                if isinstance(error, EpochPassed):
+                    self._elector.go_above(error.known)
+                log.error("stepping down: the term cannot begin", epoch=epoch, why=str(error))
+                self._stepping_down = True
+                return False
         for reflector in self._reflectors:
             await self._insist(reflector.refresh, "could not refresh a cache")
+        for tenure in self._tenures:
+            tenure.caught_up()
         return True
 
     async def _work(self, workers: Sequence[Worker[Any]]) -> None:
@@ -304,6 +367,8 @@ class Manager:
         while True:
             try:
                 return await action()
+            except NotLeader:
+                raise
             except QuorateError as error:
                 failures += 1
                 log.warning(complaint, error=str(error))
