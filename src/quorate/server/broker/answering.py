@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ def guarded(access: Access, handler: Handler, explain: Explain = refusal) -> Raw
         try:
             if access.open:
                 # Any page in a browser can connect to loopback: requests that it makes are refused.
-                _LOOPBACK_ONLY.identify(request.path, request.headers)
+                _check_same_machine(request.headers.get("Host", ""), request.headers.get("Origin"))
             caller = access.caller(bearer(request.headers.get("Authorization", "")), _certificate(request))
             return await handler(request, caller)
         except Malformed as error:
@@ -59,6 +60,12 @@ def guarded(access: Access, handler: Handler, explain: Explain = refusal) -> Raw
             return json(explain(StatusCode.ERROR, problem), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     return handle
+
+
+@lru_cache(maxsize=256)
+def _check_same_machine(host: str, origin: str | None) -> None:
+    headers = {"Host": host} if origin is None else {"Host": host, "Origin": origin}
+    _LOOPBACK_ONLY.identify("", headers)
 
 
 def message(_: StatusCode, reason: str) -> dict[str, str]:

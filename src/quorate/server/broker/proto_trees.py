@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -74,7 +75,7 @@ def _values(field: FieldDescriptor, values: Iterable[Any]) -> tuple[Any, ...]:
 
 def _value(field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is not None:
-        return read(value)
+        return MessageToDict(value) if field.message_type.full_name == FREE_FORM else read(value)
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return value
