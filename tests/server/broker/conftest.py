@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ class Client:
     """JSON in, status and JSON out."""
 
     session: aiohttp.ClientSession
+    stop: Callable[[], Awaitable[None]]
 
     async def call(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         given = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
@@ -44,7 +45,7 @@ async def serving(broker: Any, access: Access) -> AsyncIterator[Client]:
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.addresses[0][1]}") as session:
-            yield Client(session)
+            yield Client(session, runner.cleanup)
     finally:
         await runner.cleanup()
 

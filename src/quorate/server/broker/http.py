@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing, suppress
 from typing import Final
 
 from aiohttp import web
@@ -112,11 +113,14 @@ async def _stream(request: web.Request, caller: Caller, streams: Streams) -> web
         raise Malformed("there is no such parameter; there are User, RequestId", unknown[0])
     user = streams.allowed(caller, request.query.get("User", ""))
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    await response.prepare(request)
-    await response.write(b": changes from now on\n\n")
-    async for tree in streams.changes(user, request.query.get("RequestId", "")):
-        if tree is None:
-            await response.write(b": nothing new\n\n")
-        else:
-            await response.write(b"event: change\ndata: " + json_trees.dump(tree, _CHANGE) + b"\n\n")
+    with suppress(ConnectionError):  # whoever hangs up has heard enough
+        await response.prepare(request)
+        await response.write(b": changes from now on\n\n")
+        async with aclosing(streams.changes(user, request.query.get("RequestId", ""))) as changes:
+            async for tree in changes:
+                await response.write(b": nothing new\n\n" if tree is None else _event(tree))
     return response
+
+
+def _event(tree: Tree) -> bytes:
+    return b"event: change\ndata: " + json_trees.dump(tree, _CHANGE) + b"\n\n"

@@ -42,8 +42,10 @@ class Streams:
         stopped = asyncio.ensure_future(self._stopped.wait())
         upcoming = asyncio.ensure_future(anext(changes, None))
         try:
-            while not stopped.done():
+            while True:
                 await asyncio.wait([upcoming, stopped], timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED)
+                if stopped.done():
+                    return
                 if not upcoming.done():
                     yield None
                     continue

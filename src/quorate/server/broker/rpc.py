@@ -7,6 +7,7 @@ that a field cannot have (an enumeration's number without a name) is WRONG_REQUE
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -124,9 +125,10 @@ class _Service:
         except Forbidden as error:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
         await context.send_initial_metadata(())  # now it listens
-        async for tree in self._streams.changes(user, asked.RequestId):
-            if tree is not None:
-                yield proto_trees.write(tree, cms_pb2.TChange())
+        async with aclosing(self._streams.changes(user, asked.RequestId)) as changes:
+            async for tree in changes:
+                if tree is not None:
+                    yield proto_trees.write(tree, cms_pb2.TChange())
 
     def _caller(self, context: _Context) -> Caller:
         if self._access.open:

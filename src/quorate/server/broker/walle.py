@@ -100,7 +100,7 @@ async def _asked(asking: Awaitable[T]) -> T:
 
 
 def _problem(kind: type[web.HTTPException], said: str) -> web.HTTPException:
-    return kind(body=msgspec.json.encode({"message": said}), content_type="application/json")
+    return kind(text=msgspec.json.encode({"message": said}).decode(), content_type="application/json")
 
 
 def _posted(body: bytes) -> WalleTask:
