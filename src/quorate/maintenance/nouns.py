@@ -7,7 +7,8 @@ ReplicatedVolume; then ``volume`` says what is known of its quorum.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -142,9 +143,12 @@ class VolumeFacts:
     members: tuple[MemberFacts, ...]
     #: Ids of the nodes that it is attached on.
     attached_on: frozenset[int] = frozenset()
-    #: Voters in all, and how many up-to-date copies a write needs.
+    #: How many voters, and how many up-to-date copies, a write needs.
     quorum: int
     quorum_minimum_redundancy: int
+    #: Whether it could be written to without these nodes, by the kernel's rule on live reports
+    #: (``quorate.volumes.effective.after_losing``). None: judged by the members above alone, which is never laxer.
+    survives: Callable[[frozenset[int]], bool] | None = field(default=None, compare=False)
     #: Up-to-date copies that stay while it is not attached: two for ConsistencyAndAvailability.
     copies_kept: int = 1
     #: How many losses its layout promises to survive.

@@ -1,0 +1,15 @@
+"""The cluster in memory: what is known of it, and who has what.
+
+``cluster`` is the model: events keep it up to date, locks are laid on it. ``items`` are its nodes, drives, replicas and
+groups, linked; ``counters`` say how many nodes are away, ``locks`` what may hold an item, ``claims`` who holds what,
+``lookup`` what an action is about. ``trial`` is what a request takes while it is tried, with a log to undo it.
+
+A question about a node costs as much as there are replicas on it, about a healthy group the same whatever its size, and
+nothing costs more in a larger cluster.
+"""
+
+from quorate.maintenance.model.cluster import ClusterModel
+from quorate.maintenance.model.lookup import Items
+from quorate.maintenance.model.trial import Trial
+
+__all__ = ["ClusterModel", "Items", "Trial"]

@@ -1,0 +1,81 @@
+"""Who asks, when, and how strictly: what every rule needs to know beside the cluster."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.api.maintenance.action import AvailabilityMode, TenantPolicy
+from quorate.maintenance.messages import Action
+from quorate.maintenance.model.cluster import ClusterModel
+from quorate.maintenance.model.locks import Rank
+from quorate.maintenance.model.trial import Taken, Trial
+from quorate.maintenance.moments import later
+
+#: Before everybody in the queue.
+FIRST: Final = Rank(-(2**63), 0)
+
+
+class Inquiry:
+    """One request while it is weighed, action by action."""
+
+    __slots__ = (
+        "action",
+        "behind",
+        "horizon",
+        "leaving",
+        "memory",
+        "mode",
+        "model",
+        "now",
+        "partial",
+        "permission_duration",
+        "rank",
+        "retry_at",
+        "taken",
+        "tenant_policy",
+        "trial",
+    )
+
+    def __init__(
+        self,
+        model: ClusterModel,
+        now: int,
+        *,
+        rank: Rank,
+        mode: AvailabilityMode,
+        partial: bool,
+        tenant_policy: TenantPolicy,
+    ) -> None:
+        self.model = model
+        self.now = now
+        self.rank = rank
+        self.mode = mode
+        self.partial = partial
+        self.tenant_policy = tenant_policy
+        self.trial = Trial()
+        #: Somebody in the queue goes first; if not, places in the queue need not be looked at.
+        self.behind = model.queue_before(rank)
+        #: When to look again at what nobody can tell the end of.
+        self.retry_at = later(now, model.settings.default_retry_time.microseconds)
+        #: Nodes that will not use their volumes, because they go down themselves.
+        self.leaving: frozenset[int] = frozenset()
+        #: What a rule found out and need not find out again for the next action.
+        self.memory: dict[object, object] = {}
+        self.action = -1
+        self.permission_duration = 0
+        self.horizon = now
+        self.taken = Taken(-1, now)
+
+    def turn_to(self, action: Action, *, permission_duration: int) -> None:
+        """The next action: it may begin until its permission ends, and then takes its time."""
+        self.action += 1
+        self.permission_duration = permission_duration
+        self.horizon = later(self.now, action.duration or 0, permission_duration)
+        self.taken = Taken(self.action, later(self.now, permission_duration))
+
+    def concerns(self, taken: Taken) -> bool:
+        """A clash with it is the request's own fault, for good.
+
+        It is another action of it, where all must be granted or none; or the same one, which nobody grants in part.
+        """
+        return not self.partial or taken.action == self.action

@@ -1,0 +1,141 @@
+"""How many nodes of the cluster, and of a tenant, may be away at once.
+
+One node is always allowed by a ratio. A node that is surely down may be worked on whatever the limits say: it is away
+already. FORCE_RESTART passes a limit while nothing is locked: then the limit would allow nothing at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode, TenantPolicy
+from quorate.api.maintenance.broker_config import Limits
+from quorate.maintenance.model.counters import Kind, NodeCounter, Standing
+from quorate.maintenance.model.items import NodeItem
+from quorate.maintenance.model.trial import Tally
+from quorate.maintenance.rules.inquiry import Inquiry
+from quorate.maintenance.rules.obstacles import MAX_BLOCKERS, Objection, Obstacle, locks_on, stored_locks_on
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A counter as who asks sees it, but for what their own request takes."""
+
+    locked: int
+    down: int
+    #: Of the locked ones, those with announced work, and when it ends.
+    announced: dict[NodeItem, int]
+
+
+def objection_to_limits(inquiry: Inquiry, node: NodeItem) -> Objection | None:
+    """May one more node go? The tenant is asked first."""
+    info = node.info
+    assert info is not None
+    if info.surely_down and node.state is HostState.DOWN:
+        return None
+    settings = inquiry.model.settings
+    counter = inquiry.model.counter_of(info.tenant) if inquiry.tenant_policy is TenantPolicy.DEFAULT else None
+    if counter is not None:
+        objection = _objection(inquiry, node, counter, settings.tenant_limits)
+        if objection is not None:
+            return objection
+    return _objection(inquiry, node, inquiry.model.cluster, settings.cluster_limits)
+
+
+def allowed_nodes(limits: Limits, size: int) -> int | None:
+    """How many of so many nodes may be away; None: any number."""
+    allowed = limits.disabled_nodes_limit or None
+    if limits.disabled_nodes_ratio_limit:
+        by_ratio = max(1, size * limits.disabled_nodes_ratio_limit // 100)
+        allowed = by_ratio if allowed is None else min(allowed, by_ratio)
+    return allowed
+
+
+def _objection(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, limits: Limits) -> Objection | None:
+    allowed = allowed_nodes(limits, counter.size)
+    if allowed is None:
+        return None
+    survey, tally = _survey(inquiry, counter), inquiry.trial.tally(counter)
+    # Announced work may concern this action and not the shorter one that took the node: it is one lock, not two.
+    twice = [taken for taken in tally.nodes if taken in survey.announced] if survey.announced else []
+    locked = survey.locked + len(tally.nodes) - len(twice)
+    down = survey.down - tally.down + sum(taken.state is HostState.DOWN for taken in twice)
+    others = locked + down - (node.state is HostState.DOWN)
+    if others < allowed or (inquiry.mode is AvailabilityMode.FORCE_RESTART and not locked):
+        return None
+    issue = IssueType.TENANT_DISABLED_NODES_LIMIT_REACHED if counter.tenant else IssueType.DISABLED_NODES_LIMIT_REACHED
+    whose = f"of tenant {counter.tenant}" if counter.tenant else "in the cluster"
+    message = (
+        f"{node.label} cannot go: {allowed} of {counter.size} nodes {whose} may be away, and {others} are: "
+        f"{locked} locked, {others - locked} down"
+    )
+    obstacles = _first_few(inquiry, counter, tally)
+    own = tally.by_action.get(inquiry.action, 0) if inquiry.partial else len(tally.nodes)
+    if own >= allowed:
+        return Objection(StatusCode.DISALLOW, issue, message, obstacles)
+    deadline = _deadline(inquiry, counter, survey, others, others + 1 - allowed)
+    return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, deadline)
+
+
+def _survey(inquiry: Inquiry, counter: NodeCounter) -> Survey:
+    """Once for all actions of a request that take the same time: usually all of them."""
+    known = inquiry.memory.get((counter, inquiry.horizon))
+    if isinstance(known, Survey):
+        return known
+    locked = down = 0
+    announced: dict[NodeItem, int] = {}
+    for standing, nodes in counter.standings():
+        if standing.kind is Kind.ANNOUNCED:
+            ends = {node: _end(inquiry, node) for node in map(inquiry.model.known_node, nodes)}
+            overlapping = {node: end for node, end in ends.items() if end is not None}
+            announced |= overlapping
+            locked += len(overlapping)
+            down += standing.down * (len(nodes) - len(overlapping))
+        elif _is_locked(inquiry, standing):
+            locked += len(nodes)
+        else:
+            down += standing.down * len(nodes)
+    survey = inquiry.memory[counter, inquiry.horizon] = Survey(locked, down, announced)
+    return survey
+
+
+def _end(inquiry: Inquiry, node: NodeItem) -> int | None:
+    return max((lock.ends for lock in stored_locks_on(inquiry, node)), default=None)
+
+
+def _is_locked(inquiry: Inquiry, standing: Standing) -> bool:
+    if standing.kind is Kind.QUEUED:
+        return inquiry.behind and inquiry.model.rank_of(standing.request) < inquiry.rank
+    return standing.kind is Kind.HELD
+
+
+def _deadline(inquiry: Inquiry, counter: NodeCounter, survey: Survey, others: int, too_many: int) -> int:
+    """When so many of those that are away will be back, if all goes as planned."""
+    ends = list(survey.announced.values())
+    taken = inquiry.trial.tally(counter).nodes
+    ends += [min(taking.until for taking in taken.values())] * len(taken) if taken else []
+    holds = inquiry.model.ends_after(inquiry.now)
+    ends += islice((end for end, nodes in holds for node in nodes if counter in node.counters), too_many)
+    # Of all others nobody knows.
+    ends += [inquiry.retry_at] * (others - len(ends))
+    return sorted(ends)[too_many - 1]
+
+
+def _first_few(inquiry: Inquiry, counter: NodeCounter, tally: Tally) -> tuple[Obstacle, ...]:
+    """What is away or locked: what the request takes itself, then the others, remembered for its next action."""
+    known = inquiry.memory.get((counter, inquiry.horizon, "first few"))
+    if not isinstance(known, tuple):
+        nodes = (inquiry.model.known_node(node) for _, nodes in counter.standings() for node in nodes)
+        found = (_obstacle(inquiry, node) for node in nodes)
+        known = tuple(islice((obstacle for obstacle in found if obstacle is not None), MAX_BLOCKERS))
+        inquiry.memory[counter, inquiry.horizon, "first few"] = known
+    own = chain.from_iterable(locks_on(inquiry, node) for node in islice(tally.nodes, MAX_BLOCKERS))
+    return (*islice(own, MAX_BLOCKERS), *known)
+
+
+def _obstacle(inquiry: Inquiry, node: NodeItem) -> Obstacle | None:
+    lock = next(stored_locks_on(inquiry, node), None)
+    if lock is None and node.state is HostState.DOWN:
+        return Obstacle(node.label, False, inquiry.retry_at, name=node.name)
+    return lock

@@ -1,0 +1,183 @@
+"""What stands in somebody's way on an item: a lock that counts for them, or that the item is away.
+
+An obstacle knows when it ends, as far as anybody can: a permission at its deadline, if the item is up then; announced
+work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk or of
+somebody before us in the queue nobody knows, so it is worth looking again after the usual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from quorate.api.maintenance.action import Blocker, HostState, Issue, IssueType, LockKind, StatusCode
+from quorate.maintenance.evaluation import Refusal
+from quorate.maintenance.messages import Action
+from quorate.maintenance.model.items import Item, VDiskItem
+from quorate.maintenance.model.locks import Announced, Held, Lock, Queued
+from quorate.maintenance.model.trial import Taken
+from quorate.maintenance.moments import later, to_datetime
+from quorate.maintenance.rules.inquiry import Inquiry
+
+#: What an Issue has room for.
+MAX_BLOCKERS: Final = 16
+_MAX_MESSAGE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing in the way."""
+
+    label: str
+    #: Locked; otherwise it is away without anybody's leave.
+    locked: bool
+    #: The moment at which it ends, or at which it is worth looking again.
+    ends: int
+    #: It ends then, if nothing happens before.
+    certain: bool = False
+    kind: LockKind | None = None
+    id: str = ""
+    owner: str = ""
+    #: It is of the same request.
+    taken: Taken | None = None
+    #: The part of a group that it concerns.
+    member: VDiskItem | None = None
+    #: What requests call it, where that is not its label.
+    name: str = ""
+
+    def __str__(self) -> str:
+        if self.kind is LockKind.PERMISSION:
+            return f"{self.label} is locked by permission {self.id} of {self.owner}"
+        if self.kind is LockKind.NOTIFICATION:
+            return f"on {self.label} work is announced by notification {self.id} of {self.owner}"
+        if self.kind is LockKind.SCHEDULED_REQUEST:
+            return f"{self.label} is asked for by request {self.id} of {self.owner}, which goes first"
+        if self.kind is LockKind.TEMPORARY:
+            return f"{self.label} is taken by the same request"
+        if self.kind is LockKind.TRANSITION:
+            return f"{self.label}: {self.id}"
+        return f"{self.label} is {'restarting' if self.locked else 'not available'}"
+
+    def blocker(self) -> Blocker:
+        """As refusals carry it."""
+        until = to_datetime(self.ends) if self.certain else None
+        name = self.name or self.label
+        return Blocker(object=name[:253], lock=self.kind, id=self.id[:160], owner=self.owner[:128], until=until)
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why an action may not be done."""
+
+    code: StatusCode
+    type: IssueType
+    message: str
+    obstacles: Sequence[Obstacle] = ()
+    deadline: int | None = None
+
+    def refusal(self, action: Action) -> Refusal:
+        """As the rules answer it."""
+        blockers = tuple(obstacle.blocker() for obstacle in self.obstacles[:MAX_BLOCKERS])
+        issue = Issue(type=self.type, message=self.message[:_MAX_MESSAGE], blockers=blockers)
+        return Refusal(action, self.code, issue, self.deadline)
+
+
+def lock_on(inquiry: Inquiry, item: Item) -> Obstacle | None:
+    """The first lock on an item that counts for who asks; being restarted is one."""
+    return next(locks_on(inquiry, item), None) if _may_be_locked(inquiry, item) else None
+
+
+def locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
+    """All of them: permissions, announced work, who goes first, the same request."""
+    yield from stored_locks_on(inquiry, item)
+    taken = inquiry.trial.taken.get(item)
+    if taken is not None:
+        kind = LockKind.TEMPORARY
+        yield Obstacle(item.label, True, taken.until, certain=True, kind=kind, taken=taken, name=item.name)
+
+
+def stored_locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
+    """All but the request's own."""
+    now, locks, away = inquiry.now, item.locks, item.state is not HostState.UP
+    held = [] if locks is None else [held for held in locks.held if away or held.deadline > now]
+    for lock in held:
+        yield _held(inquiry, item, lock)
+    if item.state is HostState.RESTART and not held:
+        yield Obstacle(item.label, True, inquiry.retry_at, name=item.name)
+    if locks is None:
+        return
+    for announced in locks.announced:
+        if announced.start <= inquiry.horizon and announced.end >= now:
+            yield _announced(item, announced)
+    if inquiry.behind:
+        for queued in locks.queued:
+            if queued.rank >= inquiry.rank:
+                break
+            yield _queued(inquiry, item, queued)
+
+
+def objection_to(inquiry: Inquiry, item: Item) -> Objection | None:
+    """An item that somebody has cannot be had: not before the last of its locks is gone."""
+    if not _may_be_locked(inquiry, item):
+        return None
+    obstacles = tuple(locks_on(inquiry, item))
+    if not obstacles:
+        return None
+    if obstacles[0].taken is not None:
+        return Objection(StatusCode.DISALLOW, IssueType.GENERIC, f"{item.label} is asked for twice", obstacles)
+    ends = max(obstacle.ends for obstacle in obstacles)
+    return Objection(StatusCode.DISALLOW_TEMP, IssueType.GENERIC, str(obstacles[0]), obstacles, ends)
+
+
+def weigh(
+    inquiry: Inquiry,
+    issue: IssueType,
+    message: str,
+    obstacles: Sequence[Obstacle],
+    allows: Callable[[Sequence[Obstacle]], bool],
+) -> Objection:
+    """A rule refuses because of these. If those of the request itself are enough for that, it contradicts itself."""
+    own = [obstacle for obstacle in obstacles if obstacle.taken is not None and inquiry.concerns(obstacle.taken)]
+    if own and not allows(own):
+        return Objection(StatusCode.DISALLOW, issue, message, own)
+    return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, _earliest(inquiry, obstacles, allows))
+
+
+def _earliest(inquiry: Inquiry, obstacles: Sequence[Obstacle], allows: Callable[[Sequence[Obstacle]], bool]) -> int:
+    """The first moment at which enough of them have ended. What is taken now will be a permission by then."""
+    left = sorted(
+        (obstacle if obstacle.taken is None else replace(obstacle, taken=None) for obstacle in obstacles),
+        key=lambda obstacle: obstacle.ends,
+    )
+    if left and allows(left):
+        return inquiry.now
+    for number, obstacle in enumerate(left, 1):
+        if allows(left[number:]):
+            return obstacle.ends
+    return inquiry.retry_at
+
+
+def _may_be_locked(inquiry: Inquiry, item: Item) -> bool:
+    return item.locks is not None or item.state is HostState.RESTART or item in inquiry.trial.taken
+
+
+def _held(inquiry: Inquiry, item: Item, lock: Held) -> Obstacle:
+    certain = lock.deadline > inquiry.now
+    # It went down under the permission: the work should be over in time, but the lock stays until the item is up.
+    expected = later(lock.deadline, lock.duration)
+    ends = lock.deadline if certain else min(expected, inquiry.retry_at) if expected > inquiry.now else inquiry.retry_at
+    return _by(item, lock, LockKind.PERMISSION, ends, certain=certain)
+
+
+def _announced(item: Item, lock: Announced) -> Obstacle:
+    # It still counts at its last microsecond.
+    return _by(item, lock, LockKind.NOTIFICATION, later(lock.end, 1), certain=True)
+
+
+def _queued(inquiry: Inquiry, item: Item, lock: Queued) -> Obstacle:
+    return _by(item, lock, LockKind.SCHEDULED_REQUEST, inquiry.retry_at, certain=False)
+
+
+def _by(item: Item, lock: Lock, kind: LockKind, ends: int, *, certain: bool) -> Obstacle:
+    return Obstacle(item.label, True, ends, certain, kind, lock.id, lock.owner, name=item.name)

@@ -1,0 +1,141 @@
+"""A whole request, action by action.
+
+Every action that passes is taken before the next one is tried. Not partial: the first failure ends it, and nothing is
+granted. Partial: whatever passes is granted, and if nothing does, the most hopeful of the failures is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from quorate.api.maintenance.action import ActionType, Issue, IssueType, StatusCode
+from quorate.api.struct import replace
+from quorate.maintenance.entries import RequestEntry
+from quorate.maintenance.evaluation import Evaluation, Grant, Refusal
+from quorate.maintenance.messages import Action
+from quorate.maintenance.model.claims import rank
+from quorate.maintenance.model.cluster import ClusterModel
+from quorate.maintenance.model.items import Item, NodeItem
+from quorate.maintenance.model.lookup import Unresolved, find
+from quorate.maintenance.rules.checks import take
+from quorate.maintenance.rules.inquiry import Inquiry
+from quorate.maintenance.rules.obstacles import Objection
+
+#: The most hopeful first. A missing service ranks as a temporary refusal does: of the two the first to fail stays.
+_HOPE: Final = {
+    StatusCode.DISALLOW_TEMP: 0,
+    StatusCode.NO_SUCH_SERVICE: 0,
+    StatusCode.ERROR_TEMP: 1,
+    StatusCode.DISALLOW: 2,
+    StatusCode.WRONG_REQUEST: 3,
+    StatusCode.ERROR: 4,
+    StatusCode.NO_SUCH_HOST: 5,
+    StatusCode.NO_SUCH_DEVICE: 6,
+}
+#: What is worth keeping: it may be granted later.
+_TEMPORARY: Final = frozenset({StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP})
+#: A stored request says why for so many of its actions.
+_MAX_ISSUES: Final = 100
+
+
+def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permissions: int | None = None) -> Evaluation:
+    """What of a request may be done now. The model stays as it is."""
+    model.advance(now)
+    inquiry = Inquiry(
+        model,
+        now,
+        rank=rank(request),
+        mode=request.availability_mode,
+        partial=request.partial_permission_allowed,
+        tenant_policy=request.tenant_policy,
+    )
+    actions = tuple(_expanded(model, request.actions))
+    if not inquiry.partial:
+        # They go down together or not at all.
+        inquiry.leaving = frozenset(node.id for action in actions for node in _nodes(model, action))
+    cap = max_permissions if inquiry.partial else None
+    grants: list[Grant] = []
+    refusals: list[Refusal] = []
+    for action in actions:
+        if cap is not None and len(grants) >= cap:
+            refusals.append(_deferred(inquiry, action, cap))
+            continue
+        lasts = permission_duration(model, action, request.duration)
+        inquiry.turn_to(action, permission_duration=lasts)
+        refusal = attempt(inquiry, action)
+        if refusal is None:
+            grants.append(Grant(action, lasts))
+            continue
+        refusals.append(refusal)
+        if not inquiry.partial:
+            return _refused(refusals, left=_with_issues(actions, {inquiry.action: refusal.issue}))
+    if not refusals:
+        return Evaluation(StatusCode.ALLOW, grants=tuple(grants))
+    issues = (refusal.issue for refusal in refusals[:_MAX_ISSUES])
+    left = _with_issues([refusal.action for refusal in refusals], dict(enumerate(issues)))
+    if grants:
+        return Evaluation(StatusCode.ALLOW_PARTIAL, grants=tuple(grants), refusals=tuple(refusals), left=left)
+    return _refused(refusals, left=left)
+
+
+def attempt(inquiry: Inquiry, action: Action) -> Refusal | None:
+    """Take everything that an action is about, or nothing."""
+    items = find(inquiry.model, action)
+    if isinstance(items, Unresolved):
+        return Refusal(action, items.code, Issue(message=items.message))
+    objection = take_all(inquiry, items)
+    return None if objection is None else objection.refusal(action)
+
+
+def take_all(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
+    """Take these items, or none of them."""
+    mark, before = inquiry.trial.mark(), inquiry.leaving
+    inquiry.leaving |= {item.id for item in items if isinstance(item, NodeItem)}
+    for item in items:
+        if (objection := take(inquiry, item)) is not None:
+            inquiry.trial.undo(mark)
+            inquiry.leaving = before
+            return objection
+    return None
+
+
+def permission_duration(model: ClusterModel, action: Action, given: int | None) -> int:
+    """How long a permission lasts: the action's own time, else the request's, else the usual one."""
+    return action.duration or given or model.settings.default_permission_duration.microseconds
+
+
+def _expanded(model: ClusterModel, actions: Iterable[Action]) -> Iterable[Action]:
+    """An action for a tenant is one for each of its hosts. Why one was refused last time is of no interest."""
+    for action in actions:
+        asked = action if action.issue is None else replace(action, issue=None)
+        hosts = model.hosts_of_tenant(action.tenant) if action.tenant and not action.host else ()
+        yield from (replace(asked, host=host, tenant="") for host in hosts) if hosts else (asked,)
+
+
+def _nodes(model: ClusterModel, action: Action) -> Iterable[NodeItem]:
+    items = () if action.type is ActionType.REPLACE_DEVICES else find(model, action)
+    return () if isinstance(items, Unresolved) else [item for item in items if isinstance(item, NodeItem)]
+
+
+def _deferred(inquiry: Inquiry, action: Action, cap: int) -> Refusal:
+    message = f"{cap} permissions at a time, and the others come first"
+    return Refusal(action, StatusCode.DISALLOW_TEMP, Issue(type=IssueType.GENERIC, message=message), inquiry.retry_at)
+
+
+def _refused(refusals: Sequence[Refusal], *, left: tuple[Action, ...]) -> Evaluation:
+    """Nothing is granted: the most hopeful refusal, and the earliest moment at which any may change."""
+    best = min(refusals, key=lambda refusal: _HOPE[refusal.code])
+    moments = [refusal.deadline for refusal in refusals if refusal.code is best.code and refusal.deadline is not None]
+    return Evaluation(
+        best.code,
+        reason=best.issue.message,
+        deadline=min(moments, default=None),
+        refusals=tuple(refusals),
+        left=left if best.code in _TEMPORARY else (),
+    )
+
+
+def _with_issues(actions: Iterable[Action], issues: Mapping[int, Issue]) -> tuple[Action, ...]:
+    """The actions that are left, with why."""
+    return tuple(replace(action, issue=issues.get(number)) for number, action in enumerate(actions))
