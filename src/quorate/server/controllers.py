@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorate import cluster, disks, nodes, placement
+from quorate import cluster, disks, drives, nodes, placement
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.names import CLUSTER
 from quorate.engine import Controller, Reader
@@ -23,6 +23,7 @@ def cluster_wide() -> tuple[Controller[Any], ...]:
         *disks.CONTROLLERS,
         *placement.CONTROLLERS,
         *volumes(),
+        *drives.CONTROLLERS,
     )
 
 

@@ -22,6 +22,16 @@ class Healthy(ConditionType):
     NOT_REPORTED = unknown("NotReported", "The drive does not say how it is.")
 
 
+class Present(ConditionType):
+    """The device answers."""
+
+    ONLINE = true("Online", "The device is there.")
+    OFFLINE = false(
+        "Offline", "The device is gone.", "Put it back: after a grace it counts as lost, and its data is made anew."
+    )
+    NOT_REPORTED = unknown("NotReported", "Its node's agent has not said yet.")
+
+
 class Released(ConditionType):
     """Of a Drive: everything on it has left. Of a Volume: it may go."""
 

@@ -1,0 +1,50 @@
+"""The end of it: a drive is out and another one is in its place. And a word to whoever pulls the wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import OperationalStatus, Presence
+from quorate.drives.view import DriveView, NodeView
+from quorate.engine import Delete, Write
+
+
+def successor(each: DriveView, view: NodeView) -> Drive | None:
+    """The drive that has come in the place of one that was removed and is out; None: it is not over yet."""
+    gone = each.drive
+    if each.phase is not OperationalStatus.REMOVED or gone.status.presence is not Presence.OFFLINE:
+        return None
+    return next((other.drive for other in view.drives if _replaces(other.drive, gone)), None)
+
+
+def writes(each: DriveView) -> Iterator[Write]:
+    """The permission is given back first; then the object goes."""
+    if each.request is not None:
+        if not each.request.deleting:
+            yield Delete(each.request)
+        return
+    yield Delete(each.drive)
+
+
+def hint(each: DriveView, view: NodeView) -> str:
+    """What to say of a device that goes while another one of the node waits to be pulled."""
+    meant = [
+        other.drive
+        for other in view.drives
+        if other.phase is OperationalStatus.REMOVED and other.drive.status.presence is Presence.ONLINE
+    ]
+    if not meant or each.phase is OperationalStatus.REMOVED:
+        return ""
+    named = ", ".join(f"{drive.spec.serial_number} in slot {drive.spec.slot or 'unknown'}" for drive in meant)
+    return f" To be pulled is {named}: if it was taken for that one, put it back."
+
+
+def _replaces(other: Drive, gone: Drive) -> bool:
+    here = other.status.presence is Presence.ONLINE and other.spec.serial_number != gone.spec.serial_number
+    if not here:
+        return False
+    if gone.spec.slot:
+        return other.spec.slot == gone.spec.slot and other.spec.enclosure == gone.spec.enclosure
+    came, went = other.metadata.creation_timestamp, gone.status.missing_since
+    return came is not None and went is not None and came >= went

@@ -1,0 +1,83 @@
+"""What people are told of a drive, once for each change. Names are csi-baremetal's where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.api import conditions
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DriveHealth, DriveStatus, OperationalStatus
+from quorate.api.conditions.drive import Healthy, Present
+from quorate.drives.health import Opinion
+from quorate.engine import PlanEvent
+
+_OF_HEALTH: Final = {
+    DriveHealth.GOOD: "DriveHealthGood",
+    DriveHealth.SUSPECT: "DriveHealthSuspect",
+    DriveHealth.BAD: "DriveHealthFailure",
+    DriveHealth.UNKNOWN: "DriveHealthUnknown",
+}
+_OF_PHASE: Final = {
+    OperationalStatus.RELEASING: ("DriveReleasing", "Data is being moved away from it."),
+    OperationalStatus.RELEASED: ("DriveReadyForRemoval", "Nothing on it is needed any more."),
+    OperationalStatus.FAILED: ("DriveRemovalFailed", "It cannot be removed."),
+    OperationalStatus.REMOVING: ("DriveRemoving", "It is being made ready to be pulled."),
+    OperationalStatus.REMOVED: ("DriveReadyForPhysicalRemoval", "It can be pulled."),
+}
+_QUIET: Final = (OperationalStatus.REMOVING,)
+_ENDS: Final = (OperationalStatus.RELEASED, OperationalStatus.FAILED)
+
+
+def of_change(drive: Drive, after: DriveStatus, opinion: Opinion, hint: str = "") -> Iterator[PlanEvent]:
+    """Everything that has changed since it was last told. ``hint``: what to say of a device that goes."""
+    before = drive.status
+    if before.operational_status is None:
+        where = f"in slot {drive.spec.slot}" if drive.spec.slot else f"at {drive.spec.path}"
+        yield PlanEvent(drive, "DriveDiscovered", f"Drive {drive.spec.serial_number} {where} of {drive.spec.node_id}.")
+    yield from _health(drive, before, opinion)
+    yield from _presence(drive, after, hint)
+    yield from _phase(drive, before.operational_status, after, opinion)
+
+
+def closed(drive: Drive, successor: Drive) -> PlanEvent:
+    """Another drive is in its place."""
+    message = f"Drive {drive.spec.serial_number} is out, and {successor.spec.serial_number} is in its place."
+    return PlanEvent(drive, "DriveSuccessfullyRemoved", message)
+
+
+def _health(drive: Drive, before: DriveStatus, opinion: Opinion) -> Iterator[PlanEvent]:
+    if before.health is opinion.health or (before.health is None and opinion.trusted):
+        return
+    known = conditions.find(before.conditions, Healthy)
+    if opinion.overridden and (known is None or known.reason != opinion.verdict.reason):
+        yield PlanEvent(drive, "DriveHealthOverridden", opinion.verdict.message, warning=True)
+    warning = opinion.health is not DriveHealth.GOOD
+    message = f"Its health is {opinion.health}: {opinion.verdict.message}"
+    yield PlanEvent(drive, _OF_HEALTH[opinion.health], message, warning=warning)
+
+
+def _presence(drive: Drive, after: DriveStatus, hint: str) -> Iterator[PlanEvent]:
+    before, now = (conditions.find(status.conditions, Present) for status in (drive.status, after))
+    if now is None or before is None or before.reason == now.reason:
+        return
+    if now.reason == Present.OFFLINE.code:
+        yield PlanEvent(drive, "DriveStatusOffline", f"The device is gone.{hint}", warning=True)
+    elif before.reason == Present.OFFLINE.code:
+        yield PlanEvent(drive, "DriveStatusOnline", "The device is back.")
+
+
+def _phase(drive: Drive, before: OperationalStatus | None, after: DriveStatus, opinion: Opinion) -> Iterator[PlanEvent]:
+    phase = after.operational_status
+    if phase is before or phase is None or (before is None and phase is OperationalStatus.OPERATIVE):
+        return
+    if phase is OperationalStatus.OPERATIVE:
+        if before in _ENDS:
+            yield PlanEvent(drive, "DriveRestarted", "A person takes it into service again.")
+        else:
+            yield PlanEvent(drive, "DriveReleaseCancelled", f"It stays: {opinion.verdict.message}")
+        return
+    if phase is OperationalStatus.RELEASING and opinion.verdict.reason == Healthy.MISSING.code:
+        yield PlanEvent(drive, "MissingDriveReplacementInitiated", opinion.verdict.message)
+    reason, words = _OF_PHASE[phase]
+    yield PlanEvent(drive, reason, after.message or words, warning=phase not in _QUIET)

@@ -1,0 +1,152 @@
+"""Quorate as the operator of its own volumes: says on each Volume how far its release is, as the seed has it.
+
+A pass is about one ReplicatedVolume and all Volumes that stand for its replicas. Where the volume's claim says that an
+outside operator releases it, that one's words are read instead, and none of ours are written.
+
+| annotation | written                                                                                        |
+|------------|------------------------------------------------------------------------------------------------|
+| release    | ``completed`` and ``failed`` here; ``processing`` when its turn has come (``turns``)           |
+| recovery   | percent of the data that is elsewhere                                                          |
+| status     | what it waits for, or why it failed                                                            |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+from quorate.api import annotation_keys, conditions, labels
+from quorate.api.annotation_keys import Release
+from quorate.api.baremetal import Volume
+from quorate.api.baremetal.drive import DriveHealth
+from quorate.api.baremetal.volume import VolumeUsage
+from quorate.api.conditions.drive import Released
+from quorate.api.core import Lease, PersistentVolumeClaim
+from quorate.api.meta import VolumeName
+from quorate.api.scalars import ReplicaName
+from quorate.api.struct import replace
+from quorate.drives import progress
+from quorate.drives.progress import Progress
+from quorate.drives.view import CLAIM_INDEX, is_released_outside
+from quorate.engine import Controller, Index, Key, Patch, PatchStatus, Plan, PlanEvent, Reader, Watch, Write
+from quorate.volumes import observe as volumes
+from quorate.volumes.view import VolumeView
+from quorate.volumes.watches import WATCHES
+
+VOLUMES_OF: Final = "csi volumes of a replicated volume"
+_DISK_SUFFIX: Final = 9
+_LENGTH: Final = 1000
+#: While a release is under way it is looked at so often, in seconds: an agent's silence wakes nobody.
+_LOOK: Final = 20.0
+
+INDEXES: Final[tuple[Index[Any], ...]] = (
+    Index(Volume, VOLUMES_OF, lambda volume: filter(None, (volume.metadata.labels.get(labels.REPLICATED_VOLUME),))),
+    CLAIM_INDEX,
+)
+_EVENTS: Final = {
+    DriveHealth.BAD: "VolumeBadHealth",
+    DriveHealth.SUSPECT: "VolumeSuspectHealth",
+    DriveHealth.GOOD: "VolumeGoodHealth",
+    DriveHealth.UNKNOWN: "VolumeUnknownHealth",
+}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A volume some of whose replicas are on drives that leave."""
+
+    view: VolumeView
+    volumes: tuple[Volume, ...]
+    #: An outside operator releases it.
+    outside: bool
+
+
+def observe(reader: Reader, key: Key) -> Snapshot | None:
+    """Gather it; None for the many volumes that no drive's procedure speaks of."""
+    found = reader.find(Volume, VOLUMES_OF, key.name)
+    view = volumes.observe(reader, VolumeName(key.name)) if found else None
+    return Snapshot(view, found, is_released_outside(reader, key.name)) if view is not None else None
+
+
+def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
+    """Say of each how far it is."""
+    writes: list[Write] = []
+    events: list[PlanEvent] = []
+    for volume in snapshot.volumes:
+        replica = snapshot.view.replica(ReplicaName(volume.name[:-_DISK_SUFFIX]))
+        if replica is None or not any(piece.name == volume.name for piece in replica.volumes):
+            continue  # Of a replica that is gone: its node's pass decides.
+        if snapshot.outside:
+            found = progress.outside(volume)
+        else:
+            found = progress.of_replica(snapshot.view, replica, volume)
+            if not volume.deleting:
+                writes.append(_told(volume, found))
+        status = _status(volume, found, now)
+        writes.append(PatchStatus(volume, replace(volume, status=status)))
+        events += _events(volume, status.health)
+    return Plan(writes=tuple(writes), events=tuple(events), requeue_after=_LOOK if snapshot.volumes else None)
+
+
+def _told(volume: Volume, found: Progress) -> Patch:
+    said = dict(volume.metadata.annotations)
+    words = found.verdict.message[:_LENGTH]
+    said[annotation_keys.RELEASE_RECOVERY] = str(found.percent)
+    match found.usage:
+        case VolumeUsage.RELEASED:
+            said[annotation_keys.RELEASE] = Release.COMPLETED
+            words = ""
+        case VolumeUsage.FAILED:
+            said[annotation_keys.RELEASE] = Release.FAILED
+        case _ if said.get(annotation_keys.RELEASE) != Release.PROCESSING:
+            said.pop(annotation_keys.RELEASE, None)
+            said.pop(annotation_keys.RELEASE_RECOVERY, None)
+    if words:
+        said[annotation_keys.RELEASE_STATUS] = words
+    else:
+        said.pop(annotation_keys.RELEASE_STATUS, None)
+    if found.lost:
+        said[annotation_keys.COPY_LOST] = "true"
+    return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
+
+
+def _status(volume: Volume, found: Progress, now: datetime) -> Any:
+    verdict = found.verdict
+    meaning = Released.RELEASED.meaning
+    words = "" if found.usage is VolumeUsage.RELEASED and verdict.message == meaning else verdict.message
+    return replace(
+        volume.status,
+        observed_generation=volume.metadata.generation,
+        health=_health(volume),
+        usage=found.usage,
+        message=words[:_LENGTH],
+        conditions=conditions.merge(volume.status.conditions, [verdict], now=now),
+    )
+
+
+def _health(volume: Volume) -> DriveHealth:
+    said = volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH, "").upper()
+    return DriveHealth(said) if said in tuple(DriveHealth) else DriveHealth.UNKNOWN
+
+
+def _events(volume: Volume, health: DriveHealth | None) -> Iterable[PlanEvent]:
+    if health is not None and volume.status.health is not health:
+        warning = health is not DriveHealth.GOOD
+        yield PlanEvent(volume, _EVENTS[health], f"The drive under it is {health}.", warning=warning)
+
+
+def _of_claim(claim: PersistentVolumeClaim) -> Iterable[Key]:
+    return (Key("", claim.spec.volume_name),) if claim.spec.volume_name else ()
+
+
+OPERATOR_CONTROLLER: Final[Controller[Any]] = Controller(
+    name="drive-releases",
+    watches=(*WATCHES, Watch(PersistentVolumeClaim, _of_claim)),
+    observe=observe,
+    decide=decide,
+    indexes=(*volumes.INDEXES, *INDEXES),
+    freshness=(Lease,),
+)

@@ -1,0 +1,169 @@
+"""How far a replica is from not being needed on its drive: what Quorate, as the operator of its volumes, can say.
+
+Everything follows from the volume's picture: nothing is remembered, and whoever asks gets the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.api import annotation_keys
+from quorate.api.annotation_keys import Process, Release
+from quorate.api.baremetal import Volume
+from quorate.api.baremetal.drive import DriveHealth
+from quorate.api.baremetal.volume import VolumeUsage
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.drive import Released
+from quorate.api.scalars import ReplicaName
+from quorate.volumes import evacuation, places
+from quorate.volumes.replica import leaving
+from quorate.volumes.transitions.members import good_copies, has_lost_its_disk, is_whole, promise_of
+from quorate.volumes.view import ReplicaView, VolumeView
+
+_WHOLE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one Volume is."""
+
+    usage: VolumeUsage
+    verdict: Verdict
+    percent: int = 0
+    #: Its drive gives nothing any more, nobody misses it, and there is no other place.
+    lost: bool = False
+
+
+def outside(volume: Volume) -> Progress:
+    """By the word of an outside operator."""
+    said = volume.metadata.annotations
+    words, percent = said.get(annotation_keys.RELEASE_STATUS, ""), _percent(said.get(annotation_keys.RELEASE_RECOVERY))
+    match said.get(annotation_keys.RELEASE):
+        case Release.COMPLETED:
+            return Progress(VolumeUsage.RELEASED, Released.RELEASED(words), _WHOLE)
+        case Release.FAILED:
+            return Progress(VolumeUsage.FAILED, Released.FAILED(words), percent)
+    return Progress(VolumeUsage.RELEASING, Released.WAITING_FOR_OPERATOR(words), percent)
+
+
+def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume) -> Progress:
+    """By the volume's own picture."""
+    if view.rv is None:
+        return _waiting(
+            Released.LAST_COPY(f"there is no ReplicatedVolume {view.name}, and this may be all of its data")
+        )
+    if has_left(view, replica):
+        return Progress(VolumeUsage.RELEASED, Released.RELEASED(_kept_by(view, replica)), _WHOLE)
+    if view.rv.deleting:
+        return _waiting(Released.RELEASING("the volume is being deleted"))
+    good = good_copies(view)
+    if not good and has_lost_its_disk(view, replica.name):
+        return Progress(
+            VolumeUsage.FAILED, Released.FAILED(f"no up-to-date copy of volume {view.name} is left that could be moved")
+        )
+    match volume.metadata.annotations.get(annotation_keys.RELEASE_PROCESS):
+        case Process.STOP:
+            return _waiting(Released.STOPPED())
+        case Process.PAUSE:
+            return _waiting(Released.PAUSED(), copied(view, replica))
+    asked = evacuation.read(volume)
+    if asked is None:
+        return _waiting(_before_its_turn(view, replica, volume))
+    return _moving(view, replica, asked)
+
+
+def has_left(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether the volume does without it: it is no member any more, and everybody has forgotten it."""
+    return replica.replica.deleting and leaving.is_forgotten(view, replica)
+
+
+def may_begin(view: VolumeView, volume: Volume) -> bool:
+    """Whether its move may begin now, as far as the volume is concerned: a SUSPECT drive waits until all is well."""
+    said = volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH)
+    return said != DriveHealth.SUSPECT.lower() or is_whole(view)
+
+
+def successor(view: VolumeView) -> ReplicaView | None:
+    """The replica that is to take over: made and not a voter yet."""
+    for replica in view.replicas:
+        voter = replica.member is not None and not replica.member.hidden
+        if replica.diskful and not replica.replica.deleting and not voter:
+            return replica
+    return None
+
+
+def copied(view: VolumeView, replica: ReplicaView) -> int:
+    """Percent of the data that the one which takes over has."""
+    taking_over = successor(view)
+    if taking_over is None or taking_over.member is None:
+        return _WHOLE - 1 if _does_without(view, replica) else 0
+    report = taking_over.report
+    if report is None or (report.devices and report.devices[0].disk_state == "UpToDate"):
+        return _WHOLE - 1 if report is not None else 0
+    shares = [
+        peer.percent_in_sync
+        for link in report.connections
+        for peer in link.peer_devices
+        if peer.replication_state.startswith(("SyncTarget", "PausedSyncT"))
+    ]
+    return min(max(shares, default=0), _WHOLE - 1)
+
+
+def _before_its_turn(view: VolumeView, replica: ReplicaView, volume: Volume) -> Verdict:
+    if good_copies(view) == (replica.name,) and len(view.diskful_members) > 1:
+        return Released.LAST_COPY(f"it has the only up-to-date copy of volume {view.name}")
+    if not may_begin(view, volume):
+        return Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole")
+    return Released.RELEASING("waits for its turn")
+
+
+def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation) -> Progress:
+    taking_over, percent = successor(view), copied(view, replica)
+    if taking_over is None:
+        words = _why_it_stays(view, replica.name) or "a replacement is being made"
+        return _waiting(Released.RELEASING(words), percent)
+    if not taking_over.scheduled:
+        refused = places.find_places(view).refusals.get(taking_over.name)
+        lost = refused is not None and _is_missed_by_nobody(view, replica.name)
+        words = f"no place for a replacement: {refused.message}" if refused is not None else "a place is being found"
+        return Progress(VolumeUsage.RELEASING, Released.RELEASING(words), percent, lost)
+    if taking_over.member is None:
+        waits = "" if asked.to == taking_over.name else ", when others are done"
+        return _waiting(Released.RELEASING(f"to be copied to {taking_over.node_name}{waits}"), percent)
+    if asked.polite and not is_whole(view) and percent == _WHOLE - 1:
+        return _waiting(Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole"), percent)
+    return _waiting(Released.RELEASING(f"{percent} % copied to {taking_over.node_name}"), percent)
+
+
+def _why_it_stays(view: VolumeView, name: ReplicaName) -> str:
+    """What the volume says of a replica that is to leave and has not."""
+    status = view.volume.status
+    under_way = [each.message for each in status.datamesh_transitions if each.replica_name == name]
+    asked = [each.message for each in status.datamesh_pending_replica_transitions if each.name == name]
+    return next(filter(None, (*under_way, *asked)), "")
+
+
+def _does_without(view: VolumeView, replica: ReplicaView) -> bool:
+    promise = promise_of(view)
+    return promise is not None and len(good_copies(view, without=replica.name)) >= promise.diskful
+
+
+def _is_missed_by_nobody(view: VolumeView, name: ReplicaName) -> bool:
+    promise = promise_of(view)
+    enough = promise is not None and len(good_copies(view, without=name)) >= promise.minimum_redundancy
+    return enough and has_lost_its_disk(view, name)
+
+
+def _kept_by(view: VolumeView, replica: ReplicaView) -> str:
+    """Why its bytes could not be destroyed now, if they were to be."""
+    wait = leaving.hindrance(view, replica)
+    return wait.message if wait is not None else ""
+
+
+def _waiting(verdict: Verdict, percent: int = 0) -> Progress:
+    return Progress(VolumeUsage.RELEASING, verdict, percent)
+
+
+def _percent(text: str | None) -> int:
+    return min(int(text), _WHOLE) if text and text.isascii() and text.isdigit() and len(text) <= 3 else 0

@@ -1,0 +1,157 @@
+"""The removal of an empty drive, step by step, once a person has said ``ready``.
+
+    permission    REPLACE_DEVICES of user ``quorate-drives``, asked by a PermissionRequest: so a host's restart and the
+                  swap of a drive never meet. Held until the drive is replaced, or the removal given up
+    logical       deleted with their Volumes, by whoever owns them; replicas look once more whether the promised copies
+    volumes       are elsewhere
+    space         given back
+    the device    out of its group, wiped, its light on: by the agent (``status.detach``, ``status.detachment``)
+
+Whatever is next is said, with the objects that it waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.api import annotation_keys, names
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.drive import Removed
+from quorate.api.conditions.lvm import LogicalVolumeFailure
+from quorate.api.duration import Duration
+from quorate.api.maintenance import PermissionRequest
+from quorate.api.maintenance.action import Action, ActionType, StatusCode
+from quorate.api.maintenance.permission_request import PermissionRequestSpec
+from quorate.api.meta import ObjectMeta
+from quorate.api.storage import LVMLogicalVolume
+from quorate.drives.phases import Removal
+from quorate.drives.view import DriveView, NodeView, Owner, Piece, request_name
+from quorate.engine import Create, Delete, Write
+from quorate.volumes.waits import shortened
+
+USER: Final = "quorate-drives"
+#: How long a technician may take, from the permission on.
+AWAY: Final = Duration("24h")
+
+_GONE_WRONG: Final = (LogicalVolumeFailure.COMMAND_FAILED.code, LogicalVolumeFailure.VOLUME_GROUP_NOT_FOUND.code)
+_HOLDS: Final = (OperationalStatus.REMOVING, OperationalStatus.REMOVED)
+
+
+def state_of(view: DriveView) -> Removal:
+    """How far it is, by what was done and what became of it."""
+    status = view.drive.status
+    if status.detach and status.detachment is not None:
+        match status.detachment.phase:
+            case DetachmentPhase.DONE:
+                return Removal.DONE
+            case DetachmentPhase.FAILED:
+                return Removal.FAILED
+    if any(_has_failed(piece.llv) for piece in view.pieces if _is_given_up(piece)):
+        return Removal.FAILED
+    begun = status.detach or any(_is_given_up(piece) for piece in view.pieces)
+    return Removal.UNDER_WAY if begun else Removal.NOT_BEGUN
+
+
+def is_permitted(view: DriveView) -> bool:
+    """Whether the broker has allowed it."""
+    request = view.request
+    return request is not None and bool(request.status.permissions) and not request.deleting
+
+
+def is_emptied(view: DriveView) -> bool:
+    """Whether nothing is on it any more, and nobody holds space there."""
+    return not view.pieces and not any(group.entries for group in view.groups)
+
+
+def may_be_given_up(view: DriveView) -> bool:
+    """Whether what is on it may now be destroyed."""
+    return view.phase is OperationalStatus.REMOVING and is_permitted(view)
+
+
+def writes(view: DriveView, node: NodeView) -> Iterator[Write]:
+    """The question to the broker: asked while the drive is removed or out, withdrawn when it is not."""
+    request = view.request
+    holds = view.phase in _HOLDS or (view.phase is OperationalStatus.FAILED and state_of(view) is Removal.FAILED)
+    if request is None:
+        if view.phase is OperationalStatus.REMOVING:
+            yield Create(_request(view.drive, node))
+    elif not holds and not request.deleting:
+        yield Delete(request)
+
+
+def verdict(view: DriveView, node: NodeView) -> Verdict:
+    """What a removal under way waits for: the condition Removed."""
+    drive = view.drive
+    if not is_permitted(view):
+        return Removed.WAITING_FOR_PERMISSION(_refusal(view.request))
+    if view.pieces:
+        told = [f"{piece.title}: {words}" for piece in view.pieces if (words := _words(piece))]
+        if told:
+            return Removed.WAITING_FOR_COPIES(shortened("; ".join(told), 1000))
+        left = ", ".join(piece.title for piece in view.pieces)
+        return Removed.REMOVING(shortened(f"Being removed from it: {left}.", 1000))
+    entries = [entry for group in view.groups for entry in group.entries]
+    if entries:
+        return Removed.REMOVING(shortened(f"Space is still held by {', '.join(entries)}.", 1000))
+    if not node.up:
+        return Removed.REMOVING(f"Node {node.name} is down: only its agent can take the drive out of its group.")
+    said = drive.status.detachment
+    return Removed.REMOVING(said.message if said is not None and said.message else "")
+
+
+def failure(view: DriveView) -> str:
+    """Which step failed, and how."""
+    said = view.drive.status.detachment
+    if said is not None and said.phase is DetachmentPhase.FAILED:
+        return f"{said.step}: {said.message}"
+    wrong = [piece for piece in view.pieces if _is_given_up(piece) and _has_failed(piece.llv)]
+    return "; ".join(f"logical volume {piece.name}: {piece.llv.status.message}" for piece in wrong)
+
+
+def _request(drive: Drive, node: NodeView) -> PermissionRequest:
+    action = Action(type=ActionType.REPLACE_DEVICES, host=node.name, devices=(_device(drive, node),), duration=AWAY)
+    return PermissionRequest(
+        metadata=ObjectMeta(name=request_name(drive)),
+        spec=PermissionRequestSpec(
+            user=USER,
+            actions=(action,),
+            schedule=True,
+            reason=f"Drive {drive.spec.serial_number} (slot {drive.spec.slot or 'unknown'}) is to be replaced.",
+        ),
+    )
+
+
+def _device(drive: Drive, node: NodeView) -> str:
+    """By the broker's numbers; before it has given any, by the path."""
+    ids = [
+        obj.metadata.annotations.get(annotation_keys.BROKER_ID, "") for obj in (node.machine, drive) if obj is not None
+    ]
+    if len(ids) == 2 and all(text.isdecimal() for text in ids):
+        return names.pdisk(int(ids[0]), int(ids[1]))
+    return drive.spec.path or drive.name
+
+
+def _refusal(request: PermissionRequest | None) -> str:
+    if request is None or request.status.code is None:
+        return "The maintenance broker has not answered yet."
+    status = request.status
+    why = [refused.issue.message for refused in status.refused if refused.issue.message]
+    code = status.code if status.code is not StatusCode.ALLOW else "ALLOW, but no permission is in force"
+    return shortened(f"The broker says {code}: {'; '.join(why) or status.message or 'without a reason'}", 1000)
+
+
+def _is_given_up(piece: Piece) -> bool:
+    """Whether its Volume was deleted for the removal; of foreign data its owner deletes it before."""
+    volume = piece.volume
+    return volume is not None and volume.deleting and (piece.owner is not Owner.FOREIGN or piece.llv.deleting)
+
+
+def _has_failed(piece: LVMLogicalVolume) -> bool:
+    return piece.deleting and piece.status.reason in _GONE_WRONG
+
+
+def _words(piece: Piece) -> str:
+    return piece.volume.status.message if piece.volume is not None else ""

@@ -1,0 +1,145 @@
+"""What is said of a drive: its conditions, its progress, and one sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.api import annotation_keys, conditions
+from quorate.api.annotation_keys import Replacement
+from quorate.api.baremetal.drive import DriveHealth, OperationalStatus, Presence
+from quorate.api.conditions import Verdict
+from quorate.api.conditions.drive import LocateLight, Present, Released, Removed
+from quorate.drives import asked, removal
+from quorate.drives.health import NOT_TRUSTED, Opinion
+from quorate.drives.phases import Release, Removal
+from quorate.drives.view import DriveView, NodeView, Piece
+from quorate.volumes.waits import shortened
+
+#: Of everything that a release waits for, what a person should hear of first.
+_URGENT: Final = (
+    Released.LAST_COPY,
+    Released.WAITING_FOR_DELETION,
+    Released.WAITING_FOR_OPERATOR,
+    Released.STOPPED,
+    Released.PAUSED,
+    Released.WAITING_FOR_RESYNC,
+    Released.RELEASING,
+)
+_NAMED: Final = 5
+_LENGTH: Final = 1000
+
+
+def progress(view: DriveView, phase: OperationalStatus) -> int | None:
+    """How much of what must leave has left, by bytes; None: nothing has to."""
+    if phase is OperationalStatus.OPERATIVE:
+        return None
+    whole = sum(int(piece.llv.spec.size) for piece in view.pieces)
+    moved = sum(int(piece.llv.spec.size) * percent(piece) for piece in view.pieces)
+    return moved // whole if whole else 100
+
+
+def percent(piece: Piece) -> int:
+    """How far the release of one thing is."""
+    if piece.release is Release.RELEASED:
+        return 100
+    said = piece.volume.metadata.annotations.get(annotation_keys.RELEASE_RECOVERY, "") if piece.volume else ""
+    return min(int(said), 99) if said.isascii() and said.isdigit() and len(said) <= 3 else 0
+
+
+def released(view: DriveView, phase: OperationalStatus) -> Verdict:
+    """Whether everything on the drive has left."""
+    if phase is OperationalStatus.OPERATIVE:
+        return Released.NOT_REQUESTED()
+    waiting = [piece for piece in view.pieces if piece.release is Release.WORKING]
+    failed = [piece for piece in view.pieces if piece.release is Release.FAILED]
+    if waiting:
+        done = len(view.pieces) - len(waiting) - len(failed)
+        first = min((_reason(piece) for piece in waiting), key=_URGENT.index)
+        return first(shortened(f"{done} of {len(view.pieces)} have left; {_told((*failed, *waiting))}", _LENGTH))
+    if failed:
+        return Released.FAILED(shortened(_told(failed), _LENGTH))
+    return Released.RELEASED()
+
+
+def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdict:
+    """Whether the drive can be pulled."""
+    match phase:
+        case OperationalStatus.OPERATIVE:
+            return Removed.NOT_REQUESTED()
+        case OperationalStatus.RELEASED:
+            return Removed.WAITING_FOR_USER()
+        case OperationalStatus.REMOVING:
+            return removal.verdict(view, node)
+        case OperationalStatus.REMOVED:
+            said = view.drive.status.detachment
+            return Removed.REMOVED(said.message if said is not None else "")
+        case OperationalStatus.FAILED if removal.state_of(view) is Removal.FAILED:
+            return Removed.STEP_FAILED(shortened(removal.failure(view), _LENGTH))
+    return Removed.WAITING_FOR_RELEASE()
+
+
+def present(view: DriveView) -> Verdict:
+    """Whether the device answers."""
+    match view.drive.status.presence:
+        case Presence.ONLINE:
+            return Present.ONLINE()
+        case Presence.OFFLINE:
+            return Present.OFFLINE()
+    return Present.NOT_REPORTED()
+
+
+def light(view: DriveView) -> Verdict:
+    """The locate light."""
+    match view.drive.status.led_on:
+        case True:
+            return LocateLight.ON()
+        case False:
+            return LocateLight.OFF()
+    return LocateLight.NOT_AVAILABLE()
+
+
+def message(view: DriveView, phase: OperationalStatus, opinion: Opinion, verdicts: Iterable[Verdict]) -> str:
+    """One sentence for people: what it waits for, or what they should know."""
+    drive, found = view.drive, {verdict.type: verdict.message for verdict in verdicts}
+    said = []
+    match phase:
+        case OperationalStatus.OPERATIVE:
+            if opinion.health in NOT_TRUSTED:
+                said.append(opinion.verdict.message)
+                if drive.spec.is_system:
+                    said.append("The node runs from it: nothing is done by itself.")
+            elif drive.status.presence is Presence.OFFLINE:
+                said.append("The device is gone.")
+        case OperationalStatus.RELEASING:
+            said.append(found[Released.__name__])
+        case OperationalStatus.FAILED if removal.state_of(view) is not Removal.FAILED:
+            said.append(found[Released.__name__])
+        case _:
+            said.append(found[Removed.__name__])
+    wanted = asked.replacement(drive) is Replacement.RESTART
+    restartable = phase in (OperationalStatus.RELEASED, OperationalStatus.FAILED)
+    if wanted and restartable and opinion.health is not DriveHealth.GOOD:
+        said.append(f"It is not restarted: its health is {opinion.health}, not GOOD.")
+    if phase is OperationalStatus.REMOVED and drive.status.presence is Presence.ONLINE:
+        said.append("To take this same drive into service again, delete this Drive object.")
+    said.append(asked.misunderstood(drive))
+    return shortened(" ".join(filter(None, said)), _LENGTH)
+
+
+def _reason(piece: Piece) -> conditions.Reason:
+    found = conditions.find(piece.volume.status.conditions, Released) if piece.volume is not None else None
+    code = found.reason if found is not None else ""
+    return next((reason for reason in _URGENT if reason.code == code), Released.RELEASING)
+
+
+def _told(pieces: Iterable[Piece]) -> str:
+    named = list(pieces)
+    words = [
+        f"{piece.title}: {piece.volume.status.message}"
+        if piece.volume is not None and piece.volume.status.message
+        else piece.title
+        for piece in named[:_NAMED]
+    ]
+    more = [f"and {len(named) - _NAMED} more"] if len(named) > _NAMED else []
+    return "; ".join((*words, *more))

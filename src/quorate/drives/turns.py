@@ -1,0 +1,169 @@
+"""Whose turn it is: one pass over everything in the cluster that is to leave a drive, by one worker.
+
+Turns are given on the Volume objects: ``release: processing`` to prepare a move, ``move-to`` to copy. BAD drives go
+before SUSPECT ones, whose volumes must be whole; then whoever waits longest. ``limits`` has the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final
+
+from quorate.api import annotation_keys, core, labels, names
+from quorate.api.annotation_keys import Process, Release
+from quorate.api.baremetal import Volume
+from quorate.api.baremetal.drive import DriveHealth
+from quorate.api.baremetal.volume import VolumeUsage
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec, DrainLimits
+from quorate.api.core import Lease, PersistentVolumeClaim
+from quorate.api.meta import NodeName, Resource, VolumeName
+from quorate.api.scalars import ReplicaName
+from quorate.api.struct import replace
+from quorate.drives import progress
+from quorate.drives.limits import Move, Place, to_copy, to_prepare
+from quorate.drives.view import CLAIM_INDEX, is_released_outside
+from quorate.engine import Controller, Key, Patch, Plan, Reader, Watch, Write, no_keys
+from quorate.volumes import observe as volumes
+from quorate.volumes.transitions.members import good_copies
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.watches import WATCHES
+
+THE_TURNS: Final = Key("", "turns")
+#: While somebody waits, turns are given so often, in seconds, whoever wakes us.
+_LOOK: Final = 5.0
+_OVER: Final = (VolumeUsage.RELEASED, VolumeUsage.FAILED)
+_DISK_SUFFIX: Final = 9
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A Volume that has not been released, and where its move stands."""
+
+    volume: Volume
+    #: The replica that has found its place and may be copied to, if it is let.
+    successor: ReplicaName | None
+    #: Who was let, and is not there any more.
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Everybody."""
+
+    limits: DrainLimits
+    moves: tuple[Move, ...]
+    #: By the move's name.
+    waiting: dict[str, Waiting]
+
+
+def observe(reader: Reader, _: Key) -> Turns | None:
+    """Gather everybody who is not done; None: nobody waits."""
+    config = reader.get(ClusterConfig, names.CLUSTER)
+    moves: list[Move] = []
+    waiting: dict[str, Waiting] = {}
+    views: dict[str, VolumeView | None] = {}
+    for volume in reader.list(Volume, names.NAMESPACE):
+        name = volume.metadata.labels.get(labels.REPLICATED_VOLUME)
+        if not name or volume.deleting or volume.status.usage in _OVER or volume.status.usage is None:
+            continue
+        if name not in views:
+            views[name] = None if is_released_outside(reader, name) else volumes.observe(reader, VolumeName(name))
+        view = views[name]
+        replica = view.replica(ReplicaName(volume.name[:-_DISK_SUFFIX])) if view is not None else None
+        if view is None or view.rv is None or replica is None or progress.has_left(view, replica):
+            continue
+        found = _move(reader, view, replica, volume)
+        if found is not None:
+            moves.append(found[0])
+            waiting[volume.name] = found[1]
+    if not moves:
+        return None
+    limits = (ClusterConfigSpec() if config is None else config.spec).drain
+    return Turns(limits, tuple(moves), waiting)
+
+
+def decide(turns: Turns, now: datetime, _: Random) -> Plan:
+    """Give turns to as many as the limits allow."""
+    writes: list[Write] = [_unsaid(each.volume) for each in turns.waiting.values() if each.stale]
+    for move in to_prepare(turns.moves, turns.limits, now):
+        volume = turns.waiting[move.name].volume
+        said = {annotation_keys.RELEASE: Release.PROCESSING, annotation_keys.RELEASE_RECOVERY: "0"}
+        writes.append(_said(volume, said))
+    for move in to_copy(turns.moves, turns.limits):
+        each = turns.waiting[move.name]
+        if each.successor is not None and not each.stale:
+            writes.append(_said(each.volume, {annotation_keys.MOVE_TO: each.successor}))
+    return Plan(writes=tuple(writes), requeue_after=_LOOK)
+
+
+def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume) -> tuple[Move, Waiting] | None:
+    said = volume.metadata.annotations
+    process = said.get(annotation_keys.RELEASE_PROCESS, Process.START)
+    begun = said.get(annotation_keys.RELEASE) == Release.PROCESSING
+    if process != Process.START and not begun:
+        return None
+    if not begun and replica.member is not None and not progress.may_begin(view, volume):
+        return None
+    let = ReplicaName(said.get(annotation_keys.MOVE_TO, ""))
+    there = view.replica(let) if let else None
+    stale = bool(let) and (there is None or there.replica.deleting)
+    copying = bool(let) and not stale and let not in good_copies(view) and process != Process.STOP
+    taking_over = progress.successor(view)
+    placed = taking_over is not None and taking_over.scheduled
+    ready = placed and taking_over is not None and taking_over.member is None and process == Process.START
+    goal = there if copying else taking_over if ready and not let else None
+    copied = bool(let) and not stale and not copying
+    move = Move(
+        name=volume.name,
+        source=_place(reader, volume.spec.node_id),
+        target=_place(reader, goal.node_name) if goal is not None and goal.node_name is not None else None,
+        begun=begun,
+        busy=copying or (not copied and process == Process.START),
+        copying=copying,
+        homeless_since=None if placed or taking_over is None else taking_over.replica.metadata.creation_timestamp,
+        rank=_rank(volume),
+    )
+    return move, Waiting(volume, taking_over.name if taking_over is not None and ready else None, stale)
+
+
+def _rank(volume: Volume) -> tuple[object, ...]:
+    """BAD before the others; then by age."""
+    bad = volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH) == DriveHealth.BAD.lower()
+    return (not bad, volume.metadata.creation_timestamp or datetime.max.replace(tzinfo=UTC))
+
+
+def _place(reader: Reader, node: NodeName) -> Place:
+    machine = reader.get(core.Node, node)
+    return Place(node, machine.metadata.labels.get(labels.RACK, "") if machine is not None else "")
+
+
+def _said(volume: Volume, words: dict[str, str]) -> Patch:
+    said = {**volume.metadata.annotations, **words}
+    return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
+
+
+def _unsaid(volume: Volume) -> Patch:
+    said = {key: value for key, value in volume.metadata.annotations.items() if key != annotation_keys.MOVE_TO}
+    return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
+
+
+def _the_turns(_: Resource) -> Iterable[Key]:
+    return (THE_TURNS,)
+
+
+TURNS_CONTROLLER: Final[Controller[Any]] = Controller(
+    name="drive-turns",
+    watches=(
+        Watch(Volume, _the_turns),
+        Watch(PersistentVolumeClaim, no_keys),
+        *(Watch(watch.cls, no_keys) for watch in WATCHES if watch.cls is not Volume),
+    ),
+    observe=observe,
+    decide=decide,
+    indexes=(*volumes.INDEXES, CLAIM_INDEX),
+    freshness=(Lease,),
+    workers=1,
+)
