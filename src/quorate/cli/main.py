@@ -15,6 +15,7 @@ from quorate.cli import (
     fault,
     kubeconfig,
     lab,
+    maintenance,
     up,
     version,
 )
@@ -30,6 +31,7 @@ for command in (
     controller.controller,
     agent.agent,
     explain.explain,
+    maintenance.maintenance,
     fault.fault,
     lab.lab,
     crds.crds,

@@ -1,0 +1,265 @@
+"""A rolling restart: as many hosts at once as the broker permits, each told to be done as soon as it is.
+
+It asks for all hosts that are left in one stored request, which keeps its place in the queue, and begins with whatever
+is granted. After a failure nothing new is begun, what runs is waited for, and the failed host keeps its permission: it
+may be down, and then nobody else may go. Everything can be taken up again from the journal and the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+from quorate.cli.maintenance import wire
+from quorate.cli.maintenance.journal import Journal, Line
+from quorate.cli.maintenance.options import GOOD_CODES, MODES
+from quorate.errors import StoreUnreachable
+
+T = TypeVar("T")
+
+#: Seconds between tries while the broker cannot be reached, and for how long it is tried.
+RETRY: Final = 5.0
+RETRIES: Final = 60
+#: A permission that ends sooner is extended before its host is begun with, by this much if the run names no duration.
+MARGIN: Final = 30_000_000
+DEFAULT_DURATION: Final = 300_000_000
+
+
+class Broker(Protocol):
+    """What it needs of a client."""
+
+    async def ask(self, path: str, question: wire.Message | None, answer: type[T]) -> T:
+        """One question."""
+        ...
+
+
+class Progress(Protocol):
+    """Where it tells how far it is."""
+
+    def began(self, host: str) -> None:
+        """A host is being restarted."""
+        ...
+
+    def ended(self, host: str, exit_code: int) -> None:
+        """It is over, well or not."""
+        ...
+
+    def waiting(self, why: str) -> None:
+        """Nothing can be begun for now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it ended."""
+
+    finished: int
+    failed: tuple[str, ...]
+    left: int
+    #: What a person must know: refused, given up, stopped.
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Rolling:
+    """One run."""
+
+    journal: Journal
+    broker: Broker
+    #: Does what must be done to one host; the exit code.
+    work: Callable[[str], Awaitable[int]]
+    #: Returns when asking the broker again is worth it: request id, and the Deadline of the last answer.
+    next_time: Callable[[str, int], Awaitable[None]]
+    now: Callable[[], int]
+    progress: Progress
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    at_once: int = 0
+    keep_going: bool = False
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _ready: deque[wire.Permission] = field(default_factory=deque)
+    _running: dict[asyncio.Task[int], wire.Permission] = field(default_factory=dict)
+    _request_id: str = ""
+    _deadline: int = 0
+    _failed: list[str] = field(default_factory=list)
+    _message: str = ""
+
+    async def run(self) -> Outcome:
+        """Until every host is finished, or something stops it."""
+        await self._take_up()
+        while not self._over():
+            await self._begin()
+            if not self._running and not self._may_begin():
+                break
+            await self._something()
+        await self._drain()
+        header = self.journal.header
+        finished = sum(self.journal.finished(host) for host in header.hosts)
+        return Outcome(finished, tuple(self._failed), len(header.hosts) - finished, self._message)
+
+    def _over(self) -> bool:
+        return not (self._ready or self._running or self._request_id)
+
+    def _may_begin(self) -> bool:
+        return not (self.stop.is_set() or self._message or (self._failed and not self.keep_going))
+
+    async def _take_up(self) -> None:
+        """What the broker still has of ours, and a request for the rest.
+
+        Also after a question whose answer was lost: it may have been granted, and asking twice would be in our own way.
+        """
+        header = self.journal.header
+        known = {permission.action.host for permission in (*self._ready, *self._running.values())}
+        known.update(self._failed)
+        left = {host for host in header.hosts if not self.journal.finished(host)} - known
+        self._request_id = ""
+        held = await self._ask("managepermissionrequest", self._command("LIST"), wire.Permissions)
+        for permission in held.permissions:
+            if self._was_used(permission):
+                await self._ask("managepermissionrequest", self._command("DONE", permission.id), wire.Permissions)
+            elif permission.action.host in left and not permission.action.devices:
+                self._ready.append(permission)
+                left.discard(permission.action.host)
+        stored = await self._ask("managerequestrequest", self._command("LIST"), wire.Requests)
+        for request in stored.requests:
+            if request.reason == header.reason:
+                self._request_id = request.request_id
+                left -= {action.host for action in request.actions}
+        await self._request([host for host in header.hosts if host in left])
+
+    def _was_used(self, permission: wire.Permission) -> bool:
+        """Its host is finished, and we were killed before the broker was told."""
+        host = permission.action.host
+        return self.journal.finished(host) and self.journal.last[host].permission == permission.id
+
+    async def _request(self, hosts: list[str]) -> None:
+        if not hosts:
+            return
+        header = self.journal.header
+        kind = "RESTART_SERVICES" if header.services else "SHUTDOWN_HOST"
+        asked = wire.PermissionRequest(
+            user=header.user,
+            actions=tuple(
+                wire.Action(type=kind, host=host, services=header.services, duration=header.duration) for host in hosts
+            ),
+            partial_permission_allowed=True,
+            schedule=True,
+            reason=header.reason,
+            tenant_policy=header.tenant_policy,
+            availability_mode=MODES[header.mode],
+        )
+        await self._take("permissionrequest", asked)
+
+    async def _check(self) -> None:
+        asked = wire.CheckRequest(user=self.journal.header.user, request_id=self._request_id)
+        await self._take("checkrequest", asked)
+
+    async def _take(self, path: str, asked: wire.Message) -> None:
+        try:
+            answer = await self.broker.ask(path, asked, wire.PermissionResponse)
+        except StoreUnreachable as error:
+            answer = wire.PermissionResponse(status=wire.Status(code="ERROR_TEMP", reason=str(error)))
+        gone = path == "checkrequest" and answer.status.code == "WRONG_REQUEST"
+        if answer.status.code == "ERROR_TEMP" or gone:
+            self.progress.waiting(answer.status.reason)
+            await self.sleep(RETRY)
+            await self._take_up()
+            return
+        self._ready.extend(answer.permissions)
+        self._request_id = answer.request_id
+        self._deadline = answer.deadline
+        if answer.status.code not in GOOD_CODES | {"DISALLOW_TEMP"}:
+            self._message = f"the broker refuses: {answer.status.code} {answer.status.reason}".rstrip()
+        elif answer.refused and not answer.permissions:
+            issue = answer.refused[0].issue
+            self.progress.waiting((issue.message if issue else "") or answer.status.reason)
+
+    async def _begin(self) -> None:
+        while self._ready and self._may_begin() and (not self.at_once or len(self._running) < self.at_once):
+            permission = self._ready.popleft()
+            host = permission.action.host
+            if not await self._still_allowed(permission):
+                await self._request([host])
+                continue
+            self.journal.add(Line(event="began", host=host, at=self.now(), permission=permission.id))
+            self.progress.began(host)
+            self._running[asyncio.ensure_future(self.work(host))] = permission
+
+    async def _still_allowed(self, permission: wire.Permission) -> bool:
+        """A permission that waited too long is extended first; one that is gone, or may not be, is asked for anew."""
+        now = self.now()
+        if permission.deadline - now >= MARGIN:
+            return True
+        span = permission.action.duration or self.journal.header.duration or DEFAULT_DURATION
+        command = self._command("EXTEND", permission.id, deadline=now + span)
+        answer = await self._ask("managepermissionrequest", command, wire.Permissions)
+        if answer.status.code in GOOD_CODES:
+            return True
+        await self._ask("managepermissionrequest", self._command("REJECT", permission.id), wire.Permissions)
+        return False
+
+    async def _something(self) -> None:
+        """Wait until a host is finished, more may be granted, or somebody stops us."""
+        asking = bool(self._request_id) and self._may_begin() and not self._ready
+        waits: set[asyncio.Future[object]] = {asyncio.ensure_future(self.stop.wait())}
+        if asking:
+            waits.add(asyncio.ensure_future(self.next_time(self._request_id, self._deadline)))
+        stopped = self.stop.is_set()
+        try:
+            await asyncio.wait({*self._running, *(waits if not stopped else ())}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        await self._collect()
+        if asking and self._may_begin():
+            await self._check()
+
+    async def _collect(self) -> None:
+        for task in [task for task in self._running if task.done()]:
+            permission = self._running.pop(task)
+            host, code = permission.action.host, task.result()
+            self.progress.ended(host, code)
+            if code == 0:
+                # First: a host that is finished and still locked costs a call, one that is forgotten a restart.
+                self.journal.add(Line(event="succeeded", host=host, at=self.now(), permission=permission.id))
+                await self._ask("managepermissionrequest", self._command("DONE", permission.id), wire.Permissions)
+            else:
+                self._failed.append(host)
+                self.journal.add(
+                    Line(event="failed", host=host, at=self.now(), permission=permission.id, exit_code=code)
+                )
+
+    async def _drain(self) -> None:
+        """What was granted and not begun is given back; what runs is waited for."""
+        while self._running:
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            await self._collect()
+        if self._ready:
+            unused = self._command("DONE", *(permission.id for permission in self._ready))
+            await self._ask("managepermissionrequest", unused, wire.Permissions)
+            self._ready.clear()
+        if self._request_id and not self.stop.is_set():
+            await self._ask("managerequestrequest", self._command("REJECT", request_id=self._request_id), wire.Requests)
+
+    def _command(
+        self, command: str, *permissions: str, deadline: int | None = None, request_id: str = ""
+    ) -> wire.Command:
+        return wire.Command(
+            user=self.journal.header.user,
+            command=command,
+            permissions=permissions,
+            deadline=deadline,
+            request_id=request_id,
+        )
+
+    async def _ask(self, path: str, question: wire.Message, answer: type[T]) -> T:
+        """A broker that restarts is waited for."""
+        for _ in range(RETRIES):
+            try:
+                return await self.broker.ask(path, question, answer)
+            except StoreUnreachable as error:
+                self.progress.waiting(str(error))
+                await self.sleep(RETRY)
+        return await self.broker.ask(path, question, answer)
