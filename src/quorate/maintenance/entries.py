@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from quorate.api.maintenance.action import AvailabilityMode, Marker, TenantPolicy
+from quorate.api.maintenance.action import AvailabilityMode, Marker, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_ledger import LedgerCounters
 from quorate.api.struct import Struct
 from quorate.maintenance.messages import Action
@@ -27,7 +27,7 @@ class PermissionEntry(Struct):
 
 
 class RequestEntry(Struct):
-    """A stored request: what is left of it."""
+    """A stored request: what is left of it. Its actions carry why they were refused last."""
 
     id: str
     order: int
@@ -40,7 +40,8 @@ class RequestEntry(Struct):
     availability_mode: AvailabilityMode
     priority: int
     stored_at: int
-    #: Somebody asked about it; and the last answer told them to come back then. Both decide when it stops blocking.
+    #: When somebody last asked about it, and until when the last answer told them to wait: from the later of the two on
+    #: it is silent, and one day stops blocking others. Neither is written for every question: see ``broker.renewal``.
     renewed_at: int
     last_deadline: int
     object_uid: str = ""
@@ -71,6 +72,14 @@ class TaskEntry(Struct):
     permission_ids: tuple[str, ...]
 
 
+class ServedEntry(Struct):
+    """A Kubernetes object that has its answer for good: asking again gives nothing more, until it is deleted."""
+
+    object_uid: str
+    code: StatusCode
+    reason: str = ""
+
+
 class MarkerEntry(Struct):
     """A marker set by a person, or by the monitor; ``item`` is a device's name or ``node-<id>``."""
 
@@ -86,10 +95,13 @@ class Ledger(Struct):
 
     epoch: int = 0
     holder: str = ""
+    #: Of this value: one more with every write. With the epoch it tells whose write is the one in the store.
+    revision: int = 0
     time_high_water: int = 0
     counters: LedgerCounters = LedgerCounters()
     permissions: tuple[PermissionEntry, ...] = ()
     requests: tuple[RequestEntry, ...] = ()
     notifications: tuple[NotificationEntry, ...] = ()
     tasks: tuple[TaskEntry, ...] = ()
+    served: tuple[ServedEntry, ...] = ()
     markers: tuple[MarkerEntry, ...] = ()

@@ -1,0 +1,71 @@
+"""How decisions are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.api.maintenance.action import ActionType, StatusCode
+from quorate.api.struct import replace
+from quorate.maintenance.entries import PermissionEntry
+from quorate.maintenance.evaluation import Evaluation
+from quorate.maintenance.messages import Action, HostInfo, Permission, PermissionResponse, Status
+from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.moments import later
+
+#: With ``Schedule``, a request so answered is kept.
+WAITING: Final = frozenset({StatusCode.ALLOW_PARTIAL, StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP})
+
+_OF_HOSTS: Final = frozenset({ActionType.RESTART_SERVICES, ActionType.SHUTDOWN_HOST})
+
+OK: Final = Status(code=StatusCode.OK)
+
+
+def bare(action: Action) -> Action:
+    """Without why it was refused before."""
+    return action if action.issue is None else replace(action, issue=None)
+
+
+def permission(model: ClusterModel, entry: PermissionEntry) -> Permission:
+    """A permission, with the nodes of its host as they are now."""
+    return Permission(id=entry.id, action=entry.action, deadline=entry.deadline, hosts=_hosts(model, entry.action))
+
+
+def granted(
+    model: ClusterModel, evaluation: Evaluation, permissions: Iterable[PermissionEntry], *, request_id: str
+) -> PermissionResponse:
+    """What was decided."""
+    return _response(evaluation, tuple(permission(model, entry) for entry in permissions), request_id)
+
+
+def tried(model: ClusterModel, evaluation: Evaluation, now: int, *, request_id: str = "") -> PermissionResponse:
+    """What would be decided: the same, but permissions have no ids."""
+    permissions = tuple(
+        Permission(
+            id="",
+            action=grant.action,
+            deadline=later(now, grant.permission_duration),
+            hosts=_hosts(model, grant.action),
+        )
+        for grant in evaluation.grants
+    )
+    return _response(evaluation, permissions, request_id)
+
+
+def _response(evaluation: Evaluation, permissions: tuple[Permission, ...], request_id: str) -> PermissionResponse:
+    return PermissionResponse(
+        status=Status(code=evaluation.code, reason=evaluation.reason),
+        request_id=request_id,
+        permissions=permissions,
+        deadline=evaluation.deadline,
+        refused=tuple(replace(refusal.action, issue=refusal.issue) for refusal in evaluation.refusals),
+    )
+
+
+def _hosts(model: ClusterModel, action: Action) -> tuple[HostInfo, ...]:
+    if action.type not in _OF_HOSTS:
+        return ()
+    return tuple(
+        HostInfo(name=node.host, state=node.state, node_id=node.id, interconnect_port=node.interconnect_port)
+        for node in model.nodes_of(action.host)
+    )

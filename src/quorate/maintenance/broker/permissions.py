@@ -1,0 +1,126 @@
+"""Permissions that were given: LIST, GET, DONE, EXTEND, REJECT. All that are named, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quorate.api.maintenance.action import StatusCode
+from quorate.api.struct import replace
+from quorate.maintenance.broker.answers import OK, permission
+from quorate.maintenance.broker.book import Book
+from quorate.maintenance.broker.callers import user_of
+from quorate.maintenance.broker.core import Core
+from quorate.maintenance.broker.declined import Declined, wrong
+from quorate.maintenance.broker.draft import Draft
+from quorate.maintenance.broker.tasks import forget_permissions
+from quorate.maintenance.broker.turns import Turns
+from quorate.maintenance.entries import PermissionEntry
+from quorate.maintenance.messages import (
+    Caller,
+    ManagePermission,
+    ManagePermissionResponse,
+    PermissionCommand,
+    Status,
+)
+from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.rules import is_down, may_extend
+
+
+class Permissions:
+    """ManagePermission."""
+
+    def __init__(self, core: Core, turns: Turns) -> None:
+        self._core = core
+        self._turns = turns
+
+    async def manage(self, asked: ManagePermission, caller: Caller) -> ManagePermissionResponse:
+        """List, get, end, extend or give back."""
+        core = self._core
+        user = user_of(asked.user, caller)
+        core.open()
+        match asked.command:
+            case PermissionCommand.LIST:
+                mine = (one for one in core.book.permissions.values() if one.owner == user)
+                return self._shown(OK, sorted(mine, key=lambda one: one.order))
+            case PermissionCommand.GET:
+                return self._shown(OK, own_permissions(core.book, asked.permissions, user))
+            case PermissionCommand.EXTEND:
+                return await self._extend(asked, user)
+            case PermissionCommand.DONE | PermissionCommand.REJECT:
+                own_permissions(core.book, asked.permissions, user)
+                if not asked.dry_run:
+                    await self._turns.take(lambda draft: self._end(draft, asked, user), weighs=False)
+                return ManagePermissionResponse(status=OK)
+            case None:
+                raise wrong("Command is not given: LIST, GET, DONE, EXTEND or REJECT is expected")
+
+    def _end(self, draft: Draft, asked: ManagePermission, user: str) -> None:
+        entries = own_permissions(draft.book, asked.permissions, user)
+        if asked.command is PermissionCommand.DONE:
+            end_all(draft, entries, "DONE")
+        else:
+            give_back(draft, self._core.model, entries, "REJECT")
+
+    async def _extend(self, asked: ManagePermission, user: str) -> ManagePermissionResponse:
+        core = self._core
+        own_permissions(core.book, asked.permissions, user)
+        deadline = asked.deadline
+        if deadline is None or not 0 <= deadline <= FOREVER:
+            raise wrong(f"Deadline is {deadline}: EXTEND needs the new one, in microseconds since 1970")
+        now = core.weigh()
+        if asked.dry_run:
+            entries = own_permissions(core.book, asked.permissions, user)
+            self._check(entries, deadline, now)
+            return self._shown(_ALLOW, [replace(entry, deadline=deadline) for entry in entries])
+
+        def decide(draft: Draft) -> list[PermissionEntry]:
+            entries = own_permissions(draft.book, asked.permissions, user)
+            self._check(entries, deadline, draft.now)
+            return [draft.move(entry, deadline) for entry in entries]
+
+        return self._shown(_ALLOW, await self._turns.take(decide, weighs=True))
+
+    def _check(self, entries: list[PermissionEntry], deadline: int, now: int) -> None:
+        """Declined if one of them cannot last that long. Less time is always granted."""
+        for entry in entries:
+            if deadline <= entry.deadline:
+                continue
+            refusal = may_extend(self._core.model, entry, deadline, now)
+            if refusal is not None:
+                self._core.metrics.refused(refusal.issue.type)
+                raise Declined(StatusCode.DISALLOW, f"{entry.id} cannot be extended: {refusal.issue.message}")
+
+    def _shown(self, status: Status, entries: Iterable[PermissionEntry]) -> ManagePermissionResponse:
+        shown = tuple(permission(self._core.model, entry) for entry in entries)
+        return ManagePermissionResponse(status=status, permissions=shown)
+
+
+_ALLOW = Status(code=StatusCode.ALLOW)
+
+
+def own_permissions(book: Book, ids: Iterable[str], user: str) -> list[PermissionEntry]:
+    """In the order named, each once. Declined at the first that is not this user's."""
+    found = []
+    for permission_id in dict.fromkeys(ids):
+        entry = book.permissions.get(permission_id)
+        if entry is None or entry.owner != user:
+            raise wrong(f"{user} has no permission {permission_id!r}: it may be over, or never have been")
+        found.append(entry)
+    return found
+
+
+def end_all(draft: Draft, entries: Iterable[PermissionEntry], why: str) -> None:
+    """What they were for is done: nothing of them stays."""
+    for entry in entries:
+        draft.end(entry, why)
+        forget_permissions(draft, [entry])
+
+
+def give_back(draft: Draft, model: ClusterModel, entries: Iterable[PermissionEntry], why: str) -> None:
+    """Over from now on. Where something is down the lock stays, past its deadline, until that is up."""
+    for entry in entries:
+        if is_down(model, entry):
+            draft.move(entry, min(entry.deadline, draft.now))
+        else:
+            end_all(draft, [entry], why)
