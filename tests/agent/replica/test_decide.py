@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as changed
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -202,6 +203,35 @@ class TestForget:
         decision = decided(view(obj, kernel("Diskless", links=(link(2),))))
         assert decision.steps == ()
         assert decision.status.drbd.actual.forgotten == (1,)
+
+
+class TestRecount:
+    """The kernel does not count votes when it forgets a member (decision 0004)."""
+
+    survivor = config(peers=(), forget=(1,), datamesh_revision=6)
+
+    def alone(self, *, quorum: bool = False, **changes: Any) -> View:
+        obj = replica(config=replace(self.survivor, **changes), actual=actual(forgotten=(1,)))
+        return view(obj, kernel(links=(), quorum=quorum))
+
+    def test_who_stands_still_and_has_forgotten_somebody_has_the_kernel_count_anew(self) -> None:
+        decision = decided(self.alone())
+        assert commands(decision) == ["drbdsetup resource-options pvc-1 --quorum=all", "drbdadm adjust pvc-1"]
+        assert decision.status.datamesh_revision == 6, "nobody waits for it"
+
+    def test_that_the_file_is_due_is_said_before_and_unsaid_after(self) -> None:
+        first, *_, last = decided(self.alone()).steps
+        assert isinstance(first, WriteFile)
+        assert isinstance(last, RemoveFile)
+        assert first.path == last.path
+
+    def test_once_is_enough(self) -> None:
+        done = outcomes(outcome("recount", "6 (1,)", exit_code=0))
+        assert decided(changed(self.alone(), outcomes=done)).steps == ()
+
+    @pytest.mark.parametrize("changes", [{"quorum": True}, {"hidden": True}, {"forget": ()}])
+    def test_nobody_else_does(self, changes: dict[str, Any]) -> None:
+        assert not any("resource-options" in each for each in commands(decided(self.alone(**changes))))
 
 
 class TestLooking:

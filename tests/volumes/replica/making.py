@@ -369,6 +369,17 @@ def without_membership(view: VolumeView, *numbers: int, **status: Any) -> Volume
     return assembled(changed(view, rv=rv), views)
 
 
+def doomed(view: VolumeView, **metadata: Any) -> VolumeView:
+    """The same, where the logical volume of replica 0 is being deleted."""
+
+    def change(found: ReplicaView) -> ReplicaView:
+        (volume,) = found.volumes
+        fields = {"deletion_timestamp": NOW, **metadata}
+        return changed(found, volumes=(replace(volume, metadata=replace(volume.metadata, **fields)),))
+
+    return spoilt(view, 0, change)
+
+
 def with_rv(view: VolumeView, *, deleting: bool = False, size: str | None = None, **status: Any) -> VolumeView:
     assert view.rv is not None
     rv = replace(view.rv, status=replace(view.rv.status, **status))

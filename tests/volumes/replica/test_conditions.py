@@ -14,6 +14,7 @@ from quorate.api.conditions.declaration import Reason
 from quorate.api.meta import ConditionStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage.configuration import Replication
+from quorate.api.storage.datamesh import Formation, FormationPhase, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.drbd import AlgorithmError, CommandError, DrbdConfig, DrbdErrors, PeerDevice
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rsp import EligibleVolumeGroup
@@ -30,11 +31,13 @@ from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.replica.making import (
     EXTENT,
     NEEDED,
+    NOW,
     REVISION,
     TB,
     A,
     D,
     deleting,
+    doomed,
     ledger,
     logical_volume,
     name,
@@ -105,6 +108,17 @@ def unplaced(view: VolumeView, *numbers: int) -> VolumeView:
 
 def forming(view: VolumeView) -> VolumeView:
     return without_membership(view, 0, 1, 2, datamesh_revision=0)
+
+
+def being_formed(view: VolumeView) -> VolumeView:
+    """Its members know one another, and have no data yet."""
+    formation = Transition(
+        type=TransitionType.FORMATION,
+        group=TransitionGroup.FORMATION,
+        started_at=NOW,
+        formation=Formation(phase=FormationPhase.ESTABLISH_CONNECTIVITY),
+    )
+    return with_rv(view, datamesh_transitions=(formation,))
 
 
 def full(view: VolumeView) -> VolumeView:
@@ -181,6 +195,11 @@ SCHEDULED = [
     ),
     (nobody_ready(HOMELESS), rvr.Scheduled.NO_AVAILABLE_NODES, "n3"),
     (full(HOMELESS), rvr.Scheduled.NO_SPACE, "n3"),
+    (
+        full(unplaced(with_member(picture((D, D, D, A)), 3, attached=True), 0)),
+        rvr.Scheduled.NO_SPACE,
+        "n3 is taken by pvc-1-3, through which the volume is in use there: once it is detached, a copy can be there",
+    ),
     (changed(HOMELESS, rsp=None), rvr.Scheduled.STORAGE_POOL_NOT_READY, "fast"),
     (changed(HOMELESS, rv=None), rvr.Scheduled.WAITING_FOR_REPLICATED_VOLUME, "does not exist"),
     (without_configuration(HOMELESS), rvr.Scheduled.WAITING_FOR_REPLICATED_VOLUME, "no configuration"),
@@ -219,6 +238,8 @@ PLACE = [
         "LVMissing",
     ),
     (disk(LogicalVolumePhase.FAILED, actual_size=None, reason="LVExists"), rvr.BackingVolumeReady.LV_EXISTS, ""),
+    (doomed(picture()), rvr.BackingVolumeReady.DELETION_HELD, "to have it replaced, delete pvc-1-0"),
+    (doomed(without_membership(picture(), 0)), rvr.BackingVolumeReady.PROVISIONING, "is being removed"),
     (disk(LogicalVolumePhase.RESIZING, actual_size=Quantity("1Gi")), rvr.BackingVolumeReady.RESIZING, "1028Mi"),
     (
         disk(LogicalVolumePhase.RESIZING, actual_size=Quantity("1Gi"), reason="NoSpace", message="full"),
@@ -314,6 +335,21 @@ KERNEL = [
         spoilt(spoilt(picture(), 0, with_device(quorum=False)), 0, links(connection_state="StandAlone")),
         rvr.Quorum.NO_QUORUM_STATUS,
         "pvc-1-1 on n1 (StandAlone)",
+    ),
+    (
+        spoilt(picture(), 0, with_device(quorum=False)),
+        rvr.Quorum.NO_QUORUM_STATUS,
+        "all peers are connected, and too few of the copies are up to date",
+    ),
+    (
+        spoilt(with_member(picture(), 0, hidden=True), 0, with_device(quorum=False)),
+        rvr.Quorum.NO_QUORUM_STATUS,
+        "it joins or leaves, and has no vote",
+    ),
+    (
+        spoilt(being_formed(picture()), 0, with_device(quorum=False)),
+        rvr.Quorum.NO_QUORUM_STATUS,
+        "the volume is being formed, and has not been given its first data yet",
     ),
     (STALE, rvr.Quorum.AGENT_NOT_READY, ""),
     (picture(), rvr.InSync.UP_TO_DATE, ""),

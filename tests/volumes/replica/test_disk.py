@@ -20,17 +20,18 @@ from quorate.api.struct import replace
 from quorate.drbd.metadata import lower_size
 from quorate.engine import Create, NoneLeft, Patch, Plan, ReleaseFinalizer
 from quorate.volumes.replica.lv_name import name_on_the_node
-from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.view import VolumeView
 from tests.volumes.replica.making import (
     EXTENT,
     GI,
     NEEDED,
-    NOW,
     TB,
     A,
     D,
+    after,
     decided,
     deleting,
+    doomed,
     ledger,
     logical_volume,
     name,
@@ -61,17 +62,6 @@ def bare(**changes: Any) -> VolumeView:
     """A volume whose replica 0 has no logical volume yet."""
     view = spoilt(without_membership(picture(), 0), 0, lambda each: changed(each, volumes=()))
     return spoilt(view, 0, with_drbd(status=None, actual=DrbdActual()))
-
-
-def doomed(view: VolumeView, **metadata: Any) -> VolumeView:
-    """The same, where the logical volume of replica 0 is being deleted."""
-
-    def change(found: ReplicaView) -> ReplicaView:
-        (volume,) = found.volumes
-        fields = {"deletion_timestamp": NOW, **metadata}
-        return changed(found, volumes=(replace(volume, metadata=replace(volume.metadata, **fields)),))
-
-    return spoilt(view, 0, change)
 
 
 # Made.
@@ -372,3 +362,12 @@ def test_long_names_that_begin_alike_do_not_meet() -> None:
 
 def test_a_volume_may_be_called_like_what_lvm_keeps_for_itself() -> None:
     assert name_on_the_node("snapshot-0-deadbeef", "data") == "replica-snapshot-0-deadbeef"
+
+
+def test_a_disk_that_somebody_deletes_under_a_member_says_so_itself_and_once() -> None:
+    """A deletion that hangs without a word would be taken for a fault."""
+    view = doomed(picture())
+    [event] = [each for each in decided(view).events if isinstance(each.obj, LVMLogicalVolume)]
+    assert (event.reason, event.warning) == ("DeletionHeld", True)
+    assert "delete pvc-1-0" in event.message
+    assert decided(after(view)).events == ()

@@ -23,7 +23,16 @@ from quorate.api.secret import Secret
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Configuration, Replication, Topology, VolumeAccess
 from quorate.api.storage.datamesh import Datamesh, Member, PendingTransition, Transition
-from quorate.api.storage.drbd import Address, DrbdConfig, DrbdStatus, ReplicaDrbd, ReplicaType, SharedSecretAlgorithm
+from quorate.api.storage.drbd import (
+    Address,
+    CommandError,
+    DrbdConfig,
+    DrbdErrors,
+    DrbdStatus,
+    ReplicaDrbd,
+    ReplicaType,
+    SharedSecretAlgorithm,
+)
 from quorate.api.storage.rv import (
     AttachRequest,
     AttachSource,
@@ -184,7 +193,7 @@ class Written:
 
     before: ReplicatedVolumeStatus
     after: ReplicatedVolumeStatus
-    #: Ids of members whose agents were silent, and that nobody was in touch with.
+    #: Ids of members whose agents were silent or could do nothing, and that nobody was in touch with.
     silent: frozenset[int]
     #: Under way when it was written, as it was then.
     transition: Transition | None
@@ -220,6 +229,8 @@ class Story:
     silent: set[int] = field(default_factory=set)
     not_ready: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
+    #: Alive and out of touch, and their agents can do nothing that they are told but end it.
+    stuck: set[int] = field(default_factory=set)
     written: list[Written] = field(default_factory=list)
     #: The controller dies after every write, having told only some of the members of it.
     halting: ClassVar[Random | None] = None
@@ -275,6 +286,12 @@ class Story:
         else:
             self.machines.hosts[number].power_off()
         self.machines.wait(8)
+        self.agents()
+
+    def stick(self, number: int) -> None:
+        """Its links are gone and its agent can do nothing: its disk may be dead."""
+        self.stuck.add(number)
+        self.machines.cut([{number}, set(range(len(self.machines.hosts))) - {number}])
         self.agents()
 
     def annotate(self, **annotations: str) -> None:
@@ -335,6 +352,8 @@ class Story:
         seen = view.by_name[name]
         config = config_of(view, seen)
         found = self.replicas[name]
+        if config is not None and number in self.stuck and not config.down:
+            return
         if config is not None:
             config = replace(config, disk=DISK if config.type is D else None)
             self.machines.realise(number, config)
@@ -347,7 +366,9 @@ class Story:
     def report(self) -> None:
         for name, found in self.replicas.items():
             if replica_id(name) not in self.silent:
-                drbd = replace(found.status.drbd, status=self.machines.status(replica_id(name)))
+                failed = CommandError(exit_code=1) if replica_id(name) in self.stuck else None
+                errors = DrbdErrors(last_adjustment_error=failed)
+                drbd = replace(found.status.drbd, status=self.machines.status(replica_id(name)), errors=errors)
                 self.replicas[name] = replace(found, status=replace(found.status, drbd=drbd))
         self._ask()
 
@@ -383,7 +404,8 @@ class Story:
                 (each for each in after.datamesh_transitions if each.datamesh_revision == after.datamesh_revision), None
             )
             machines, view = copy.deepcopy(self.machines), self.view()
-            self.written.append(Written(before, after, frozenset(self.silent), transition, machines, view))
+            deaf = frozenset(self.silent | self.stuck)
+            self.written.append(Written(before, after, deaf, transition, machines, view))
         self.rv = replace(self.rv, status=after)
 
     def settle(self, passes: int = 60) -> None:

@@ -159,6 +159,69 @@ def test_a_replica_that_is_still_to_join_is_looked_at_when_the_grace_of_its_node
     assert asked.again is not None
 
 
+@pytest.mark.parametrize(("level", "kinds"), [(BOTH, [D, D, D]), (AVAILABILITY, [D, D, TB])])
+def test_a_copy_that_is_up_alone_and_can_do_nothing_is_excused_and_replaced(
+    level: Replication, kinds: list[ReplicaType]
+) -> None:
+    """Also where quorum is held by tie-break: once it is in nobody's file, nobody can be with it."""
+    story = begin(level, kinds, 0)
+    story.stick(1)
+    story.add(3, D)
+    story.settle()
+    assert story.member(1).excused
+    story.delete(1)
+    story.settle()
+    assert story.shape() == ("D0 D2 D3" if level is BOTH else "D0 TB2 D3")
+
+
+def test_a_copy_that_is_cut_off_and_does_as_it_is_told_holds_up_a_change_of_votes_where_a_tie_is_broken() -> None:
+    """Decision 0004: it would be heard by whoever is shown."""
+    story = begin(AVAILABILITY, [D, D, TB], 0)
+    story.machines.cut([{1}, {0, 2, 3, 4}])
+    story.agents()
+    story.add(3, D)
+    with pytest.raises(AssertionError, match="not settled"):
+        story.settle(20)
+    assert not story.member(1).excused
+    assert story.waits().startswith("Divided: quorum is with [0] by tie-break only, while [1] is up without it")
+
+
+def test_one_that_is_slow_and_complains_of_nothing_is_given_time() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    until(story, "Show")
+    story.machines.cut([{2}, {0, 1, 3, 4}])
+    story.agents(only=(0, 1, 3))
+    assert not story.controller()
+    story.machines.wait(SLOWNESS)
+    assert story.controller()
+    assert story.member(2).excused
+
+
+def test_a_persons_word_about_one_copy_excuses_no_other_that_is_up() -> None:
+    """2D: the survivor has no quorum and no link either, and must be told."""
+    story = begin(CONSISTENCY, [D, D], 0)
+    story.lose(1)
+    story.stuck.add(0)
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    story.delete(1)
+    for _ in range(5):
+        story.controller()
+        story.agents()
+    assert not story.member(0).excused
+    story.stuck.clear()
+    story.agents()
+    story.settle()
+    assert story.shape() == "D0"
+
+
+def test_a_word_about_a_replica_that_there_is_not_does_not_stay() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.annotate(force_remove="v-9", accept_data_loss="true")
+    story.controller()
+    assert story.rv.metadata.annotations == {}
+
+
 def _lose(story: Story, numbers: tuple[int, ...], *, alive: bool) -> None:
     if not alive:
         for number in numbers:

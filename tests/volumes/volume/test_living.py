@@ -97,6 +97,17 @@ def test_an_annotation_that_has_done_its_work_is_removed_in_the_one_write_of_met
     assert patch.intended.metadata.annotations == {"theirs": "kept"}
 
 
+@pytest.mark.parametrize(("meant", "told"), [("v-1", False), ("v-9", True), ("w-1", True)])
+def test_a_word_of_consent_about_a_replica_that_there_cannot_be_is_taken_back_with_a_reason(
+    asked: Any, meant: str, told: bool
+) -> None:
+    view = formed()
+    rv = replace(view.volume, metadata=replace(view.volume.metadata, annotations={annotation_keys.FORCE_REMOVE: meant}))
+    plan = asked(Advance(spent_annotations=(annotation_keys.FORCE_REMOVE,)), changed(view, rv=rv))
+    assert [event.reason for event in plan.events] == (["ForceRemoveRefused"] if told else [])
+    assert all(meant in event.message for event in plan.events)
+
+
 def test_a_step_is_written_alone(asked: Any) -> None:
     view = formed()
     further = replace(view.volume.status, datamesh_revision=9)

@@ -71,6 +71,16 @@ def test_every_volume_has_the_lowest_number_that_is_free(
     assert after(*volumes) == expected
 
 
+def test_two_formed_volumes_with_one_number_are_told_to_a_person() -> None:
+    elder, younger = volume("a", 3, age=9, formed=True), volume("b", 3, age=1, formed=True)
+    plan = decide(Minors((elder, younger, volume("c", 3))), NOW, Random(1))
+    [event] = plan.events
+    assert (event.obj.name, event.reason, event.warning) == ("b", "DeviceMinorTaken", True)
+    assert "device minor 3 is volume a's" in event.message
+    assert [step.intended.name for step in plan.steps if isinstance(step, PatchStatus)] == ["c"]
+    assert decide(Minors((elder,)), NOW, Random(1)).events == ()
+
+
 @given(st.lists(st.one_of(st.none(), st.integers(0, 12)), max_size=12))
 def test_whatever_numbers_there_were_everybody_ends_with_one_of_his_own(minors: list[int | None]) -> None:
     found = after(*(volume(f"v{number:02}", minor, age=number) for number, minor in enumerate(minors)))

@@ -14,6 +14,7 @@ from quorate.agent.replica.kernel import difference, has_disk, is_diskful, stand
 from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
+from quorate.drbd.resource_file import own_quorum
 
 
 def adjust(view: View, now: datetime, settled: bool) -> Verdict:
@@ -62,6 +63,27 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
             steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale, errors=errors
         )
     return Verdict(actual=actual, drop=stale, unsettled=bool(left))
+
+
+def recount(view: View, now: datetime, settled: bool) -> Verdict:
+    """Whoever stands still for want of quorum, and has just forgotten a member, may be enough without it."""
+    config = view.config
+    if not settled or view.intended is None or not config.forget or not _stands_still(view):
+        return FINE
+    about = f"{config.datamesh_revision} {config.forget}"
+    last = view.outcomes.get(commands.RECOUNT)
+    if last is not None and last.about == about and last.succeeded:
+        return FINE  # It is not enough.
+    verdict = attempt(view, now, commands.RECOUNT, about, commands.recount(view, view.intended.content, about))
+    return Verdict(steps=verdict.steps, again=verdict.again)
+
+
+def _stands_still(view: View) -> bool:
+    """Whether it has a vote and no quorum."""
+    if own_quorum(view.config) is not None:
+        return False
+    devices = view.status.devices if view.status is not None else ()
+    return has_disk(view.status) and any(not device.quorum for device in devices)
 
 
 def _purpose(node_id: int) -> str:

@@ -19,6 +19,7 @@ ROLE = "role"
 RESIZE = "resize"
 REMOVE = "remove"
 FORGET = "forget"
+RECOUNT = "recount"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
@@ -90,6 +91,21 @@ def forget(view: View, node_id: int, purpose: str) -> Run:
     """Free a former member's place in the metadata, and with it its vote."""
     argv = ("drbdsetup", "forget-peer", view.resource, str(node_id))
     return Run(argv, purpose, changes=(kernel_of(view.resource),))
+
+
+def recount(view: View, content: str, about: str) -> tuple[WriteFile | Run | RemoveFile, ...]:
+    """Have the kernel count the votes anew: it does so when its quorum setting changes, and not when it forgets a peer.
+
+    ``all`` asks for no fewer votes than a majority, so nobody is quorate meanwhile who would not be anyway. That the
+    file is due to be adjusted is said first: whoever dies in between sets it right when it is back.
+    """
+    argv = ("drbdsetup", "resource-options", view.resource, "--quorum=all")
+    return (
+        WriteFile(view.temporary_file, content, RECOUNT, about),
+        Run(argv, RECOUNT, about, changes=(kernel_of(view.resource),)),
+        _drbdadm(view, "adjust", purpose=RECOUNT, about=about, silence=UP_SILENCE),
+        RemoveFile(view.temporary_file, RECOUNT, about),
+    )
 
 
 def resize(view: View, about: str, *, assume_clean: bool) -> Run:

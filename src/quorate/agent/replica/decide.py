@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from quorate.agent.replica import commands, deletion, report
-from quorate.agent.replica.adjust import adjust, forget
+from quorate.agent.replica.adjust import adjust, forget, recount
 from quorate.agent.replica.algorithm import check_algorithm
 from quorate.agent.replica.config import write_file
 from quorate.agent.replica.down import leave_foreign, take_down, take_down_other_member
@@ -89,7 +89,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     forget,
 )
 #: … and what goes on from there.
-AFTERWARDS: Final[tuple[Rule, ...]] = (change_role, clear_former_size, resize)
+AFTERWARDS: Final[tuple[Rule, ...]] = (recount, change_role, clear_former_size, resize)
 
 #: Which error a failed step of a purpose is shown as.
 _SHOWN_AS: Final = {
@@ -101,6 +101,7 @@ _SHOWN_AS: Final = {
     commands.DOWN: "last_adjustment_error",
     commands.REMOVE: "last_adjustment_error",
     commands.FORGET: "last_adjustment_error",
+    commands.RECOUNT: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
     commands.RESIZE: "last_resize_error",
 }

@@ -82,6 +82,12 @@ class BackingVolumeReady(ConditionType):
         "A logical volume of that name is there already, and it is not ours to wipe.",
         "Look at what is on it; rename or remove it on the node by hand.",
     )
+    DELETION_HELD = false(
+        "DeletionHeld",
+        "Somebody has deleted the logical volume of a member. It is kept, and serves as before.",
+        "A deletion cannot be taken back: delete the ReplicatedVolumeReplica that the message names, and it is replaced"
+        " in good order.",
+    )
     RESIZING = false("Resizing", "The logical volume is being extended.")
     RESIZE_FAILED = false(
         "ResizeFailed", "The logical volume could not be extended.", "See the LVMLogicalVolume that the message names."

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from quorate.api import conditions
-from quorate.api.conditions.rvr import Ready
+from quorate.api.conditions.rvr import BackingVolumeReady, Ready
 from quorate.api.core import Lease
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
@@ -124,8 +124,13 @@ def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
 
 
 def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
-    """What people want to hear of: a replica that becomes ready, or stops being it."""
+    """What people want to hear of: a replica that becomes ready or stops being it; a disk that must not go yet."""
     obj, ready = replica.replica, found[Ready.__name__]
+    backing, volume = found[BackingVolumeReady.__name__], replica.logical_volume
+    before = conditions.find(obj.status.conditions, BackingVolumeReady)
+    held = backing.reason == BackingVolumeReady.DELETION_HELD.code
+    if volume is not None and held and (before is None or before.reason != backing.reason):
+        yield PlanEvent(volume, backing.reason, backing.message, warning=True)
     known = conditions.find(obj.status.conditions, Ready)
     if known is None or known.reason == ready.reason:
         return

@@ -207,13 +207,14 @@ def _let_go(snapshot: Snapshot, replica: ReplicaView, volume: LVMLogicalVolume) 
     """One that is being deleted, by whomever: a copy that a member has is kept all the same."""
     if finalizers.CONTROLLER in volume.metadata.finalizers:
         spare = _is_former(replica, volume) or holds_no_disk(replica)
-        if spare and not _is_needed(snapshot.view, replica, volume):
+        if spare and not is_needed(snapshot.view, replica, volume):
             yield ReleaseFinalizer(volume, finalizers.CONTROLLER, after=())
     elif replica.node is None or replica.node.machine is None:
         yield _in_the_agents_stead(volume)
 
 
-def _is_needed(view: VolumeView, replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
+def is_needed(view: VolumeView, replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
+    """Whether a logical volume holds a copy that counts, whoever wants it gone."""
     if leaving.is_leaving(replica.replica):
         return leaving.hindrance(view, replica) is not None
     has_copy = replica.member is not None and replica.member.type is ReplicaType.DISKFUL

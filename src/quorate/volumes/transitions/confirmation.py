@@ -19,11 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from quorate.api import conditions
-from quorate.api.conditions.rvr import DRBDConfigured
-from quorate.api.meta import ConditionStatus
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus
+from quorate.api.storage.drbd import DrbdErrors
 from quorate.volumes.transitions.members import (
     good_copies,
     is_fresh,
@@ -58,48 +56,45 @@ def absent(view: VolumeView, members: Iterable[Member], since: datetime | None, 
         for member in members
         if not is_fresh(view, member.name)
         or not (patient or member.down or is_up(view, member.name))
-        or _is_given_up(view, member, since, now)
+        or (not patient and is_stuck(view, member) and (since is not None or _complains(view, member)))
     )
 
 
 def look_again(view: VolumeView, now: datetime) -> float | None:
     """Seconds until one that has not confirmed may count as absent: nothing else may happen before that."""
-    status = view.volume.status
-    since: list[datetime] = []
-    for transition in status.datamesh_transitions:
-        for step in transition.steps:
-            if step.status is not StepStatus.ACTIVE or not step.datamesh_revision or step.started_at is None:
-                continue
-            missing = unconfirmed(view, step.datamesh_revision)
-            since += [max(step.started_at, _stuck_since(view, member) or step.started_at) for member in missing]
-    stuck = (_stuck_since(view, member) for member in unconfirmed(view, status.datamesh_revision))
-    since += [each for each in stuck if each is not None]
-    left = (SLOWNESS - (now - each).total_seconds() for each in since)
+    waiting = (
+        step.started_at
+        for transition in view.volume.status.datamesh_transitions
+        for step in transition.steps
+        if step.status is StepStatus.ACTIVE
+        and step.started_at is not None
+        and step.datamesh_revision
+        and unconfirmed(view, step.datamesh_revision)
+    )
+    left = (SLOWNESS - (now - since).total_seconds() for since in waiting)
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 
 def is_stuck(view: VolumeView, member: Member) -> bool:
-    """Whether a living agent cannot realise its config, and its kernel is alone: its disk may be gone."""
-    return _stuck_since(view, member) is not None
+    """Whether a living agent cannot do as it is told, and its kernel is alone: its disk may be gone.
 
-
-def _is_given_up(view: VolumeView, member: Member, since: datetime | None, now: datetime) -> bool:
-    stuck = _stuck_since(view, member)
-    return stuck is not None and (now - max(stuck, since or stuck)).total_seconds() >= SLOWNESS
-
-
-def _stuck_since(view: VolumeView, member: Member) -> datetime | None:
-    """Since when it has not realised its config, if it is up without quorum and without a link by anybody's word."""
+    Alone is one without quorum, and without a link by anybody's word.
+    """
     replica = view.replica(member.name)
     if replica is None or replica.report is None or view.state_of(member.name).quorum:
-        return None
+        return False
+    if replica.confirms(view.volume.status.datamesh_revision) and not _complains(view, member):
+        return False
     others = [each for each in view.members if each.name != member.name]
     if any(says_connected(replica, other) for other in others):
-        return None
-    if any(says_connected(other, member) for other in view.replicas if other.name != member.name):
-        return None
-    found = conditions.find(replica.replica.status.conditions, DRBDConfigured)
-    return found.last_transition_time if found is not None and found.status is ConditionStatus.FALSE else None
+        return False
+    return not any(says_connected(other, member) for other in view.replicas if other.name != member.name)
+
+
+def _complains(view: VolumeView, member: Member) -> bool:
+    """Whether its agent says that something has failed."""
+    replica = view.replica(member.name)
+    return replica is not None and replica.replica.status.drbd.errors != DrbdErrors()
 
 
 def wait_for(view: VolumeView, members: Iterable[Member], revision: int) -> Wait:

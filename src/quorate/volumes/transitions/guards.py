@@ -168,10 +168,10 @@ def divided(view: VolumeView) -> Wait | None:
     """Whether half of the voters or fewer have quorum, and another one is up without it.
 
     Those that have it kept it through the tie-breaker, and believe that the others have no say: they may be outvoted by
-    members that know a step which they themselves have not heard of (decision 0004). One that is down or stale is
-    excused instead: nobody listens to it.
+    members that know a step which they themselves have not heard of (decision 0004). One that is down, stale or stuck
+    is excused instead: nobody has it in a file any more, so nobody can be with it.
     """
-    cut_off = without_quorum(view)
+    cut_off = [name for name in without_quorum(view) if not view.members_by_name[name].excused]
     votes = voters(view.members)
     quorate = [member.name for member in votes if is_up(view, member.name) and view.state_of(member.name).quorum]
     if not cut_off or not quorate or 2 * len(quorate) > len(votes):

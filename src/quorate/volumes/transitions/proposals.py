@@ -89,7 +89,7 @@ def spent_annotations(view: VolumeView) -> tuple[str, ...]:
         return ()
     remove, detach = said.get(annotation_keys.FORCE_REMOVE), said.get(annotation_keys.FORCE_DETACH)
     spent = []
-    if remove is not None and remove in view.possible_names and remove not in view.members_by_name:
+    if remove is not None and remove not in view.members_by_name:
         spent.append(annotation_keys.FORCE_REMOVE)
     if detach is not None and not any(member.attached for member in view.members if member.node_name == detach):
         spent.append(annotation_keys.FORCE_DETACH)

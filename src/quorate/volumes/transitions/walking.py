@@ -27,6 +27,7 @@ from quorate.volumes.transitions.catalogue import RULES, SHOW
 from quorate.volumes.transitions.confirmation import absent, connected_still, excuse_refused, unconfirmed, wait_for
 from quorate.volumes.transitions.guards import divided, has_consent, is_forced
 from quorate.volumes.transitions.making import make
+from quorate.volumes.transitions.members import is_up
 from quorate.volumes.transitions.nodes import is_past_grace
 from quorate.volumes.transitions.rules import Locks, Rule, active_step, subject_of
 from quorate.volumes.view import VolumeView
@@ -163,9 +164,11 @@ def _locked(walk: Walk, transition: Transition) -> Wait | None:
 
 
 def _not_excused(view: VolumeView, transition: Transition, gone: tuple[Member, ...]) -> Wait | None:
-    if is_forced(transition) and has_consent(view, transition):
-        return connected_still(view, gone)
-    return excuse_refused(view, gone)
+    if not (is_forced(transition) and has_consent(view, transition)):
+        return excuse_refused(view, gone)
+    # A person's word is about the subject. Whoever else is up is what shall go on, and has to be told.
+    here = [member for member in gone if member.name != transition.replica_name and is_up(view, member.name)]
+    return wait_for(view, here, view.volume.status.datamesh_revision) if here else connected_still(view, gone)
 
 
 def _joiner(view: VolumeView, gone: tuple[Member, ...], transition: Transition) -> Transition | None:

@@ -86,7 +86,8 @@ def _status_lost(view: VolumeView, lost: tuple[str, ...], now: datetime) -> Plan
     rv, verdict = view.volume, status_lost(lost)
     found = conditions.merge(rv.status.conditions, [verdict], now=now, generation=rv.metadata.generation)
     status = PatchStatus(rv, replace(rv, status=replace(rv.status, conditions=found, message=verdict.message[:1024])))
-    return Plan(status=status, events=(PlanEvent(rv, "StatusLost", verdict.message, warning=True),))
+    news = (PlanEvent(rv, "StatusLost", verdict.message, warning=True),) if found != rv.status.conditions else ()
+    return Plan(status=status, events=news)
 
 
 def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
@@ -108,7 +109,8 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     patience = held_back(rv.status, status, now)
     if patience is not None:
         return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
-    return Plan(writes=writes, status=PatchStatus(rv, intended), requeue_after=_soonest(outcome.again))
+    again = _soonest(outcome.again)
+    return Plan(writes=writes, status=PatchStatus(rv, intended), events=_events(rv, outcome), requeue_after=again)
 
 
 def _events(rv: ReplicatedVolume, outcome: Outcome) -> tuple[PlanEvent, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from quorate.api import labels
+from quorate.api import annotation_keys, labels
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
@@ -62,7 +62,16 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         wait=wait,
         again=min((each for each in (asked.again, tidying, yielding.look_again(view, now)) if each), default=None),
         spent_annotations=asked.spent_annotations,
+        event=_meant_for_nobody(view, asked),
     )
+
+
+def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | None:
+    """A person's word about a replica that this volume cannot even have: it is taken back, and it is said why."""
+    meant = view.volume.metadata.annotations.get(annotation_keys.FORCE_REMOVE)
+    if annotation_keys.FORCE_REMOVE not in asked.spent_annotations or meant in view.possible_names:
+        return None
+    return "ForceRemoveRefused", f"{annotation_keys.FORCE_REMOVE}: {view.name} has no replica {meant}"
 
 
 def _no_room(room: Expansion) -> Wait | None:

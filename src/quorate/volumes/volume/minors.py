@@ -2,7 +2,7 @@
 
 One key and one worker give them out, from a cache that has its own writes, so no two volumes can get one. If two have
 one all the same (somebody wrote it, or a backup was restored), the younger volume loses it, unless it has been formed:
-then its device is in use under that name, and a person must decide.
+then its device is in use under that name, and a person must decide: an event on it says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from quorate.api.meta import Resource
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch
 
 THE_MINORS: Final = Key("", "device-minors")
 #: DRBD's largest minor.
@@ -51,13 +51,27 @@ def decide(minors: Minors, _: datetime, __: Random) -> Plan:
             lacking.append(younger)
         else:
             holders[minor] = volume
+    events = tuple(
+        _taken(volume, holders[minor])
+        for volume in lacking
+        if _is_formed(volume) and not volume.deleting and (minor := _minor(volume)) is not None
+    )[:AT_ONCE]
     lacking = [volume for volume in lacking if not volume.deleting and not _is_formed(volume)]
     if not lacking:
-        return NOTHING
+        return Plan(events=events) if events else NOTHING
     lacking.sort(key=_age)
     free = (minor for minor in range(LARGEST + 1) if minor not in holders)
     # The pass that sees these goes on with the rest.
-    return Plan(writes=tuple(_write(volume, minor) for volume, minor in zip(lacking[:AT_ONCE], free, strict=False)))
+    writes = tuple(_write(volume, minor) for volume, minor in zip(lacking[:AT_ONCE], free, strict=False))
+    return Plan(writes=writes, events=events)
+
+
+def _taken(volume: ReplicatedVolume, holder: ReplicatedVolume) -> PlanEvent:
+    words = (
+        f"device minor {_minor(volume)} is volume {holder.name}'s as well, and both have been formed:"
+        " no node can have a replica of both; one of them has to be restored from a copy, or deleted"
+    )
+    return PlanEvent(volume, "DeviceMinorTaken", words, warning=True)
 
 
 def _age(volume: ReplicatedVolume) -> tuple[bool, str, str]:

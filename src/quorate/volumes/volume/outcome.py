@@ -23,5 +23,5 @@ class Outcome:
     again: float | None = None
     #: Annotations of the volume that have done their work.
     spent_annotations: tuple[str, ...] = ()
-    #: For people, when ``advances`` is written: a reason and words.
+    #: For people, when it is written: a reason and words.
     event: tuple[str, str] | None = None

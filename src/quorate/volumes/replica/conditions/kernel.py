@@ -169,5 +169,13 @@ def _suspension(report: DrbdStatus | None) -> tuple[Reason, Reason] | None:
 
 
 def _absent(subject: Subject) -> str:
+    """Why a device has no quorum, as far as its own links tell."""
     away = disconnected(subject)
-    return f"not connected to {', '.join(away)}" if away else "all peers are connected"
+    if away:
+        return f"not connected to {', '.join(away)}"
+    if subject.view.forming:
+        return "the volume is being formed, and has not been given its first data yet"
+    member = subject.replica.member
+    if member is not None and member.hidden:
+        return "it joins or leaves, and has no vote"
+    return "all peers are connected, and too few of the copies are up to date"

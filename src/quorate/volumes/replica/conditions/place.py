@@ -9,6 +9,7 @@ from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.conditions.rvr import AddressConfigured, BackingVolumeReady, SatisfyEligibleNodes, Scheduled
 from quorate.api.names import disk as disk_name
 from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.disks.requests import amount
 from quorate.volumes.replica import disk
@@ -44,7 +45,8 @@ def _on_its_way(subject: Subject) -> Verdict:
     name, places = subject.replica.name, subject.snapshot.places
     refused = places.refusals.get(name)
     if refused is not None:
-        return refused.verdict()
+        verdict = refused.verdict()
+        return verdict._replace(message=f"{verdict.message}{_in_the_way(subject)}")
     if name in places.granted:
         return Scheduled.WAITING_FOR_ANOTHER_REPLICA("its space is granted; another replica's is not yet")
     asked = places.pending.get(name) or places.rejected.get(name)
@@ -55,6 +57,22 @@ def _on_its_way(subject: Subject) -> Verdict:
     if choice is not None and choice.group is not None:
         return Scheduled.WAITING_FOR_RESERVATION(f"disk {choice.disk} on {choice.node} is to be asked for space")
     return Scheduled.WAITING_FOR_ANOTHER_REPLICA()
+
+
+def _in_the_way(subject: Subject) -> str:
+    """Nodes that would do for a copy but for a user of the volume: a replica cannot get a disk while it is in use."""
+    view = subject.view
+    taken = [
+        f"{each.node_name} is taken by {each.name}, through which the volume is in use there"
+        for each in view.replicas
+        if subject.replica.diskful
+        and each.type is ReplicaType.ACCESS
+        and each.member is not None
+        and each.member.attached
+        and (listed := view.eligible(each.node_name)) is not None
+        and listed.lvm_volume_groups
+    ]
+    return f"; {'; '.join(taken)}: once it is detached, a copy can be there" if taken else ""
 
 
 def address_configured(subject: Subject) -> Verdict:
@@ -84,6 +102,9 @@ def backing_volume_ready(subject: Subject) -> Verdict:
         if needed is not None and has < needed:
             return BackingVolumeReady.PROVISIONING(f"the disk has granted {amount(has)}, needed are {amount(needed)}")
         return BackingVolumeReady.PROVISIONING("its logical volume is about to be made")
+    if volume.deleting and disk.is_needed(view, replica, volume):
+        words = f"logical volume {volume.name} is deleted, and kept while {replica.name} is a member"
+        return BackingVolumeReady.DELETION_HELD(f"{words}: to have it replaced, delete {replica.name}")
     if volume.deleting:
         return BackingVolumeReady.PROVISIONING(f"logical volume {volume.name} is being removed")
     return _of_volume(volume, needed)
