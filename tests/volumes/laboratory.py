@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from quorate import disks, nodes, placement
 from quorate.api import all_kinds, conditions, names
@@ -31,6 +32,7 @@ from quorate.api.storage.rsc import ReplicatedStorageClassSpec
 from quorate.api.storage.rsp import PoolType, PoolVolumeGroup, ReplicatedStoragePoolSpec
 from quorate.api.storage.rv import ReplicatedVolumeSpec
 from quorate.cluster import CLUSTER_CONTROLLER
+from quorate.engine import Controller
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Election, Manager
 from quorate.engine.simulation import Process, Simulation
@@ -64,6 +66,8 @@ class VolumeLab:
     watcher: Callable[[Sent], None] | None = None
     starts: int = 0
     controller: Process | None = None
+    #: What runs beside the controllers of volumes, disks and placement.
+    more: tuple[Controller[Any], ...] = ()
 
     async def sleep(self, seconds: float) -> None:
         await self.sim.clock.sleep(seconds)
@@ -75,7 +79,14 @@ class VolumeLab:
         identity = f"controller-{self.starts}"
         manager = Manager(
             self._store_of("controller"),
-            (CLUSTER_CONTROLLER, *nodes.CONTROLLERS, *disks.CONTROLLERS, *placement.CONTROLLERS, *controllers()),
+            (
+                CLUSTER_CONTROLLER,
+                *nodes.CONTROLLERS,
+                *disks.CONTROLLERS,
+                *placement.CONTROLLERS,
+                *controllers(),
+                *self.more,
+            ),
             clock=self.sim.clock,
             random=self.sim.random(identity),
             identity=identity,
@@ -195,11 +206,15 @@ class VolumeLab:
 
 
 @asynccontextmanager
-async def volume_lab(sim: Simulation, layout: Layout = Layout()) -> AsyncIterator[VolumeLab]:  # noqa: B008 - frozen
+async def volume_lab(
+    sim: Simulation,
+    layout: Layout = Layout(),  # noqa: B008 - frozen
+    more: tuple[Controller[Any], ...] = (),
+) -> AsyncIterator[VolumeLab]:
     """Everything running; the block plays the people."""
     store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=sim.clock, random=sim.random("store"), inline=True)
     cluster = Cluster(layout, clock=sim.clock, seed=sim.seed)
-    lab = VolumeLab(sim, store, cluster, sim.process("network"))
+    lab = VolumeLab(sim, store, cluster, sim.process("network"), more=more)
     await deliver(store, cluster.plans)
     lab.start()
     async with cluster.running(lab._store_of):

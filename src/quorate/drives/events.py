@@ -9,7 +9,7 @@ from quorate.api import conditions
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveHealth, DriveStatus, OperationalStatus
 from quorate.api.conditions.drive import Healthy, Present
-from quorate.drives.health import Opinion
+from quorate.drives.health import NOT_TRUSTED, Opinion
 from quorate.engine import PlanEvent
 
 _OF_HEALTH: Final = {
@@ -47,7 +47,8 @@ def closed(drive: Drive, successor: Drive) -> PlanEvent:
 
 
 def _health(drive: Drive, before: DriveStatus, opinion: Opinion) -> Iterator[PlanEvent]:
-    if before.health is opinion.health or (before.health is None and opinion.trusted):
+    recovered = before.health in NOT_TRUSTED
+    if before.health is opinion.health or (opinion.trusted and not recovered):
         return
     known = conditions.find(before.conditions, Healthy)
     if opinion.overridden and (known is None or known.reason != opinion.verdict.reason):
@@ -62,9 +63,16 @@ def _presence(drive: Drive, after: DriveStatus, hint: str) -> Iterator[PlanEvent
     if now is None or before is None or before.reason == now.reason:
         return
     if now.reason == Present.OFFLINE.code:
-        yield PlanEvent(drive, "DriveStatusOffline", f"The device is gone.{hint}", warning=True)
+        expected = drive.status.operational_status is OperationalStatus.REMOVED
+        yield PlanEvent(drive, "DriveStatusOffline", f"The device is gone.{hint}", warning=not expected)
     elif before.reason == Present.OFFLINE.code:
-        yield PlanEvent(drive, "DriveStatusOnline", "The device is back.")
+        yield PlanEvent(drive, "DriveStatusOnline", f"The device is back.{_put_back(drive)}")
+
+
+def _put_back(drive: Drive) -> str:
+    if drive.status.operational_status is not OperationalStatus.REMOVED:
+        return ""
+    return " It is the one that was removed: to take it into service again, delete this Drive object."
 
 
 def _phase(drive: Drive, before: OperationalStatus | None, after: DriveStatus, opinion: Opinion) -> Iterator[PlanEvent]:
@@ -79,5 +87,8 @@ def _phase(drive: Drive, before: OperationalStatus | None, after: DriveStatus, o
         return
     if phase is OperationalStatus.RELEASING and opinion.verdict.reason == Healthy.MISSING.code:
         yield PlanEvent(drive, "MissingDriveReplacementInitiated", opinion.verdict.message)
+    said = after.detachment
+    if phase is OperationalStatus.REMOVED and said is not None and not said.light:
+        yield PlanEvent(drive, "DriveLocateLEDFailed", said.message, warning=True)
     reason, words = _OF_PHASE[phase]
     yield PlanEvent(drive, reason, after.message or words, warning=phase not in _QUIET)

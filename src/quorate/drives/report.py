@@ -34,6 +34,8 @@ def progress(view: DriveView, phase: OperationalStatus) -> int | None:
     """How much of what must leave has left, by bytes; None: nothing has to."""
     if phase is OperationalStatus.OPERATIVE:
         return None
+    if view.phase is OperationalStatus.OPERATIVE:
+        return 0
     whole = sum(int(piece.llv.spec.size) for piece in view.pieces)
     moved = sum(int(piece.llv.spec.size) * percent(piece) for piece in view.pieces)
     return moved // whole if whole else 100
@@ -51,6 +53,8 @@ def released(view: DriveView, phase: OperationalStatus) -> Verdict:
     """Whether everything on the drive has left."""
     if phase is OperationalStatus.OPERATIVE:
         return Released.NOT_REQUESTED()
+    if view.phase is OperationalStatus.OPERATIVE:
+        return Released.RELEASING("What is on it is being listed.")
     waiting = [piece for piece in view.pieces if piece.release is Release.WORKING]
     failed = [piece for piece in view.pieces if piece.release is Release.FAILED]
     if waiting:
@@ -91,7 +95,8 @@ def present(view: DriveView) -> Verdict:
 
 def light(view: DriveView) -> Verdict:
     """The locate light."""
-    match view.drive.status.led_on:
+    said = view.drive.status.detachment
+    match view.drive.status.led_on or (said is not None and said.light) or view.drive.status.led_on:
         case True:
             return LocateLight.ON()
         case False:
@@ -121,8 +126,6 @@ def message(view: DriveView, phase: OperationalStatus, opinion: Opinion, verdict
     restartable = phase in (OperationalStatus.RELEASED, OperationalStatus.FAILED)
     if wanted and restartable and opinion.health is not DriveHealth.GOOD:
         said.append(f"It is not restarted: its health is {opinion.health}, not GOOD.")
-    if phase is OperationalStatus.REMOVED and drive.status.presence is Presence.ONLINE:
-        said.append("To take this same drive into service again, delete this Drive object.")
     said.append(asked.misunderstood(drive))
     return shortened(" ".join(filter(None, said)), _LENGTH)
 

@@ -3,7 +3,7 @@
 ``looker`` is the one pair of eyes; ``report`` reads what LVM prints, ``seen`` holds it. ``logical_volumes`` composes
 the decisions ``creating``, ``growing`` and ``removing``, each a pure function of a ``piece``; ``groups`` and ``pools``
 decide about the volume groups. ``commands`` has every command line, ``filtering`` what goes with each, ``heavy`` starts
-those that take hours; ``strays`` tells of volumes without an owner.
+those that take hours; ``strays`` tells of volumes without an owner; ``detaching`` makes a drive ready to be pulled.
 
 What must survive a crash is in LVM's own tags, changed in single commands: ``quorate.new`` while the contents are not
 yet as they must be, ``quorate.llv=<uid>`` for whom it was made, ``quorate.zero`` where every unwritten byte is zero,
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Final
 
+from quorate.agent.lvm.detachments import Detachments
 from quorate.agent.lvm.logical_volumes import LogicalVolumes
 from quorate.agent.lvm.looker import Looker
 from quorate.agent.lvm.polling import poll
@@ -35,6 +36,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
         LogicalVolumes(node, looker, GROUPS_KEY).controller(),
         VolumeGroups(node, looker, GROUPS_KEY).controller(),
         Strays(node, looker).controller(),
+        Detachments(node, looker, GROUPS_KEY).controller(),
     )
 
 

@@ -31,6 +31,9 @@ ACTIVATE: Final = "activate"
 REMOVE: Final = "remove"
 GROUP: Final = "group"
 POOL: Final = "pool"
+IDENTIFY: Final = "identify"
+SIGNATURES: Final = "signatures"
+LIGHT: Final = "light"
 
 #: What blkid knows of, and DRBD's metadata, is recognised within so many bytes of either end of a device: DRBD's
 #: superblock is in the last 4 KiB, ZFS' labels and the backup of a partition table in the last 512.
@@ -138,6 +141,42 @@ def create_pool(group: str, name: str, size: str) -> Run:
     amount = ("--extents", f"{size}VG") if size.endswith("%") else ("--size", f"{size}b")
     command = ("lvcreate", "--yes", "--type", "thin-pool", "--zero", "y", *amount, "--name", name, group)
     return _change(f"{POOL} {name}", size, *command)
+
+
+def remove_pool(group: str, name: str) -> Run:
+    """Remove a thin pool; LVM asks, and so refuses, while anything is in it."""
+    return _change(POOL, name, "lvremove", "--yes", f"{group}/{name}")
+
+
+def remove_group(group: str) -> Run:
+    """Dissolve a group that is empty; LVM refuses any other."""
+    return _change(GROUP, group, "vgremove", group)
+
+
+def reduce_group(group: str, device: str) -> Run:
+    """Take an empty device out of a group; LVM refuses any other."""
+    return _change(GROUP, f"{group} {device}", "vgreduce", group, device)
+
+
+def remove_label(device: str) -> Run:
+    """Make a device that is in no group LVM's no more; LVM refuses any other."""
+    return _change(GROUP, device, "pvremove", device)
+
+
+def identify(device: str) -> Run:
+    """Ask a device who it is. Names change with a boot, and what follows cannot be taken back."""
+    columns = ("--json", "--nodeps", "--output", "PATH,SERIAL,WWN")
+    return Run(("lsblk", *columns, device), IDENTIFY, about=device)
+
+
+def wipe_signatures(device: str) -> Run:
+    """Take every signature off a drive; refused while anything of it is in use."""
+    return Run(("wipefs", "--all", device), SIGNATURES, about=device, silence=CHANGING_SILENCE)
+
+
+def locate(device: str, *, on: bool) -> Run:
+    """Switch the light at a drive's slot."""
+    return Run(("ledctl", f"{'locate' if on else 'locate_off'}={device}"), LIGHT, about=f"{device} {on}")
 
 
 def zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "") -> Run:

@@ -8,7 +8,8 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 | no such group, no selector                     | NotReady                               |                          |
 | no such group, clean drives selected           | Pending                                | ``vgcreate``             |
 | no such group, but it was there                | NotReady, with what was known of it    |                          |
-| the same, and its drives are REMOVED           | Pending                                | ``vgcreate``             |
+| the same, and it was taken apart for a person  | NotReady, or Pending with another      | ``vgcreate``             |
+| (``detaching``)                                | clean drive; nothing is known of it    |                          |
 | none, but LVM did not tell everything          | NotReady, with what was known of it    |                          |
 | two of that name                               | NotReady: LVM cannot tell them apart   |                          |
 | devices of it missing                          | NotReady, missing ones still listed    |                          |
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from datetime import datetime
 
 from quorate.agent.backoff import wait_before_trying
@@ -30,7 +32,7 @@ from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import OperationalStatus
+from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
@@ -73,8 +75,12 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
     if found:
         group = found[0]
         steps = (commands.extend_group(name, _paths(takeable)),) if takeable and not group.missing else ()
-        made = (pools.missing(pool, group, view.volumes) for pool in view.lvg.spec.thin_pools)
+        # What is made on a drive that leaves would only have to be taken away again.
+        intended = () if _leaves(view) else view.lvg.spec.thin_pools
+        made = (pools.missing(pool, group, view.volumes) for pool in intended)
         return _tried(view, _report(view, group, refused), (*steps, *(run for run in made if run is not None)), now)
+    if _was_taken_apart(view):
+        view = replaced(view, lvg=replace(view.lvg, status=LVMVolumeGroupStatus()))
     may_return = _may_return(view)
     why = [f"The node has no volume group {name}" + (", which it had." if may_return else "."), *refused]
     if may_return or not takeable:
@@ -87,6 +93,28 @@ def not_seen(lvg: LVMVolumeGroup, why: str) -> LVMVolumeGroupStatus:
     """LVM did not tell. What is known of the group stays; that nothing can be made there now is said."""
     message = shortened(f"LVM could not be looked at: {why}")
     return replace(lvg.status, phase=VolumeGroupPhase.NOT_READY, message=message)
+
+
+def _under(view: GroupView) -> tuple[Drive, ...]:
+    """The drives of the group, as far as they are known."""
+    names = {device.drive_uuid for device in view.lvg.status.devices}
+    return tuple(drive for drive in view.drives if drive.name in names)
+
+
+def _leaves(view: GroupView) -> bool:
+    return any(_on_its_way_out(drive) for drive in _under(view))
+
+
+def _on_its_way_out(drive: Drive) -> bool:
+    return drive.status.operational_status not in (None, OperationalStatus.OPERATIVE)
+
+
+def _was_taken_apart(view: GroupView) -> bool:
+    """Whether all its drives were made ready to be pulled: what was known of the group was of them."""
+    under = _under(view)
+    return bool(under) and all(
+        drive.status.detachment is not None and drive.status.detachment.phase is DetachmentPhase.DONE for drive in under
+    )
 
 
 def _may_return(view: GroupView) -> bool:
@@ -123,6 +151,8 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
 def _why_not(drive: Drive, holder: SeenDevice | None) -> str:
     if drive.spec.is_system:
         return "the node runs from it"
+    if _on_its_way_out(drive):
+        return f"it is {drive.status.operational_status}"
     if holder is not None:
         # Made a physical volume and then left alone, by a command that was killed: nothing is on it.
         return f"it belongs to volume group {holder.group}" if holder.group else ""

@@ -139,4 +139,9 @@ def _work(lvg: LVMVolumeGroup) -> str:
 def _is_other_drive(before: Drive | None, after: Drive | None) -> bool:
     if before is None or after is None:
         return True
-    return before.spec != after.spec or before.status.presence != after.status.presence
+    return before.spec != after.spec or _of_interest(before) != _of_interest(after)
+
+
+def _of_interest(drive: Drive) -> tuple[object, ...]:
+    status = drive.status
+    return status.presence, status.operational_status, status.detachment

@@ -98,6 +98,9 @@ class Detachment(Struct):
 
     phase: DetachmentPhase
     step: Annotated[str, Meta(max_length=63, description="Which step is under way, or failed.")] = ""
+    light: Annotated[bool, Meta(description="Whether its locate light could be switched on; absent: not tried.")] | (
+        None
+    ) = None
     message: Message = ""
 
 
@@ -120,9 +123,9 @@ class DriveStatus(Struct):
     permission_id: Annotated[
         str, Meta(max_length=253, description="The broker's permission for the removal, once asked for.")
     ] = ""
-    detach: Annotated[
-        bool, Meta(description="To the agent: take it out of its group, wipe it and light its lamp.")
-    ] = False
+    detach: Annotated[bool, Meta(description="To the agent: take it out of its group, wipe it and light its lamp.")] = (
+        False
+    )
     message: Message = ""
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 

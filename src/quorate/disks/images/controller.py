@@ -4,6 +4,7 @@ For a copy on one disk, in this order; each step is seen before the next, so tha
 
     chosen: its disk is in spec.diskFileSpecMap → asked of the ledger → granted → logical volume → Ready
     not intended any more: logical volume deleted → gone → withdrawn from the ledger (M31) → out of the status map
+    on a drive that leaves: another one is made; its own bytes stay until a person says that the drive may go
 
 A disk that rejects is withdrawn from and given up, and another one chosen. No memory is needed of who said no: a ledger
 that shows no room is no candidate, and one that does is worth asking.
@@ -17,6 +18,7 @@ from random import Random
 from typing import Final
 
 from quorate.api import conditions, core, finalizers, labels, names
+from quorate.api.baremetal import Volume
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.backing_image import Ready
 from quorate.api.longhorn import BackingImage, DiskSchedule, Node
@@ -96,7 +98,7 @@ def _next(image: BackingImage, copy: Copy) -> Iterable[Write]:
     """The next step for one copy."""
     schedule, size = copy.schedule, copy.size
     if not copy.intended or (copy.volume is not None and copy.volume.deleting):
-        yield from _let_go(copy)
+        yield from () if copy.kept else _let_go(copy)
     elif schedule is None or size is None:
         return  # The disk is not to be seen.
     elif copy.answer.state is State.NOT_ASKED:
@@ -138,7 +140,8 @@ def _intended(view: ImageView, choice: Choice) -> Patch:
     given_up = {
         copy.uuid
         for copy in view.copies
-        if copy.answer.state is State.REJECTED
+        if copy.given_up
+        or copy.answer.state is State.REJECTED
         or (copy.state()[0] is CopyState.FAILED and ready >= image.spec.min_number_of_copies)
     }
     kept = {uuid: said for uuid, said in image.spec.disk_file_spec_map.items() if uuid not in given_up}
@@ -199,7 +202,7 @@ def _of_schedule(schedule: DiskSchedule) -> Iterable[Key]:
     return (Key(names.NAMESPACE, name) for name in images_on(schedule))
 
 
-def _of_volume(volume: LVMLogicalVolume) -> Iterable[Key]:
+def _of_volume(volume: LVMLogicalVolume | Volume) -> Iterable[Key]:
     return (Key(names.NAMESPACE, name) for name in image_in(volume))
 
 
@@ -220,6 +223,7 @@ IMAGE_CONTROLLER = Controller(
         Watch(BackingImage),
         Watch(DiskSchedule, _of_schedule, when=_matters),
         Watch(LVMLogicalVolume, _of_volume),
+        Watch(Volume, _of_volume),
         Watch(Node, no_keys),
         Watch(core.Node, no_keys),
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.api import conditions, core, labels, names
+from quorate.api.baremetal import Volume
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.longhorn import BackingImage, DiskSchedule, Node
 from quorate.api.longhorn.backing_image import CopyState
@@ -42,6 +43,18 @@ class Copy:
     size: Bytes | None
     #: The machine that the volume is on does not exist any more.
     machine_gone: bool = False
+    #: What the procedure of a drive that leaves says of the volume; None: there is none.
+    procedure: Volume | None = None
+
+    @property
+    def kept(self) -> bool:
+        """A drive's procedure keeps its bytes until a person says ``ready``."""
+        return self.procedure is not None and not self.procedure.deleting
+
+    @property
+    def given_up(self) -> bool:
+        """A person has said so, and the drive is being removed."""
+        return self.procedure is not None and self.procedure.deleting
 
     @property
     def answer(self) -> Answer:
@@ -147,6 +160,7 @@ def _copy(reader: Reader, found: BackingImage, uuid: str) -> Copy:
         volume,
         requested(schedule, entry) or _size_on(found, _disk_of(reader, schedule)),
         machine_gone=volume is not None and _machine_gone(reader, volume),
+        procedure=reader.get(Volume, volume.name, names.NAMESPACE) if volume is not None else None,
     )
 
 
@@ -184,7 +198,7 @@ def images_on(schedule: DiskSchedule) -> Iterable[str]:
     return dict.fromkeys((*schedule.spec.backing_images, *schedule.status.backing_images))
 
 
-def image_in(volume: LVMLogicalVolume) -> Iterable[str]:
-    """The image that a logical volume is a copy of."""
+def image_in(volume: LVMLogicalVolume | Volume) -> Iterable[str]:
+    """The image that a logical volume, or what stands for it, is a copy of."""
     name = volume.metadata.labels.get(IMAGE_LABEL)
     return () if name is None else (name,)
