@@ -83,7 +83,10 @@ def _change(draft: Draft, asked: SetMarker, items: tuple[str, ...], who: str, ve
     for item in items:
         before = [entry for key in ((item, False), (item, True)) if (entry := draft.book.markers.get(key)) is not None]
         if asked.reset:
-            changes = [entry for entry in before if entry.marker is asked.marker]
+            # A person takes back either; the monitor only its own.
+            changes = [
+                entry for entry in before if entry.marker is asked.marker and (entry.by == MONITOR or not by_monitor)
+            ]
             for entry in changes:
                 draft.unmark(entry)
         else:
