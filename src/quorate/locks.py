@@ -121,7 +121,13 @@ class LockTable:
     # The broker's side
 
     def hold(self, hold: Hold, things: Collection[Thing]) -> None:
-        """Reserve for a permission that is about to be given. Conflict: a volume's step has claimed one of them."""
+        """Reserve for a permission that is about to be given. Conflict: a volume's step has claimed one of them.
+
+        One that holds something already is only changed: with another deadline, say. It was asked when it began.
+        """
+        if hold.permission_id in self._holds:
+            self._put(hold, frozenset(things))
+            return
         for thing, volume in self._claimed.of(things):
             change = self._changes[volume]
             raise Conflict(f"{thing} cannot go down: {change.what} of volume {change.volume} is just beginning")

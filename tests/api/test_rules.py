@@ -232,6 +232,8 @@ CHANGED = [
     (MAINTENANCE, "permissionrequests", request(), request(user="v"), "is immutable"),
     (MAINTENANCE, "permissionrequests", request(), request(actions=[]), "is immutable"),
     (MAINTENANCE, "permissionrequests", request(), request(priority=-100), "priority is immutable"),
+    (MAINTENANCE, "notifications", notification("10m"), notification("10m"), ""),
+    (MAINTENANCE, "notifications", notification("10m"), notification("20m"), "is immutable"),
     (MAINTENANCE, "brokerledgers", ledger(epoch=5), ledger(epoch=5), ""),
     (MAINTENANCE, "brokerledgers", ledger(epoch=5), ledger(epoch=6), ""),
     (MAINTENANCE, "brokerledgers", ledger(epoch=5), ledger(epoch=4), "the epoch cannot go back"),

@@ -23,6 +23,8 @@ AGENT: Final = f"{_PREFIX}/agent"
 LONGHORN: Final = "longhorn.io"
 #: On csi-baremetal Volume until its drive has let go.
 VOLUME_CLEANUP: Final = "dell.emc.csi/volume-cleanup"
+#: On PermissionRequest, Permission and Notification until the broker has taken back what they stand for.
+BROKER: Final = "maintenance.quorate.io/broker"
 
 #: What a replica is created with: no window without them (M33).
 OF_A_NEW_REPLICA: Final = (CONTROLLER, AGENT)

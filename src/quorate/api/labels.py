@@ -19,6 +19,10 @@ VOLUME_UID: Final = "quorate.io/volume-uid"
 #: On RVR and LLV: the volume group they lie on.
 LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
 
+#: On PermissionRequest and Notification: the broker made it, to show what was asked over another interface. Changing it
+#: changes nothing.
+PROJECTION: Final = "maintenance.quorate.io/projection"
+
 #: On core Node: who made it. Where an agent did, the leader says whether it is Ready; elsewhere a kubelet does.
 REGISTERED: Final = "quorate.io/registered-by"
 

@@ -24,6 +24,7 @@ EVENT_NAMESPACE: Final = "default"
 _REPLICA = re.compile(r"(.+)-([0-7])\Z")
 _PDISK = re.compile(r"pdisk-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)\Z")
 _VDISK = re.compile(r"vdisk" + 5 * r"-(0|[1-9][0-9]*)" + r"\Z")
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _BROKER_ID = re.compile(r".+-([rpn])-([1-9][0-9]*)\Z")
 
 
@@ -123,6 +124,13 @@ def permission(number: int) -> str:
 def notification(number: int) -> str:
     """A Notification."""
     return f"n-{number}"
+
+
+def walle_task(task_id: str) -> str:
+    """A WalleTask. Its id is anything that Wall-E likes; an object's name is not."""
+    if len(task_id) <= 253 and _OBJECT_NAME.match(task_id):
+        return task_id
+    return f"walle-{hashlib.sha256(task_id.encode()).hexdigest()[:16]}"
 
 
 def broker_id(user: str, name: str) -> str:

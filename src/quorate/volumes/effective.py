@@ -95,7 +95,20 @@ def layout(view: VolumeView) -> EffectiveLayout:
 def after_losing(view: VolumeView, nodes: Collection[NodeName]) -> Aftermath:
     """What would happen if these nodes went down now, all at once: for the broker and for ``explain``."""
     lost = frozenset(member.node_id for member in view.members if member.node_name in nodes)
-    return _after(mesh_of(view), lost)
+    return after(mesh_of(view), lost)
+
+
+def after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
+    """The same, of members by their ids."""
+    return _after(mesh, lost)
+
+
+def serving_side(mesh: Mesh) -> frozenset[int]:
+    """Node ids of the members that the volume is served by, and of those in touch with them; empty: I/O stands."""
+    if not mesh.voters or not mesh.views:
+        return frozenset()
+    numbers = _evaluated(mesh)
+    return numbers.reachable if numbers.failures_to_tolerate >= 0 else frozenset()
 
 
 def mesh_of(view: VolumeView) -> Mesh:

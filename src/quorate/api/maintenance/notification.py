@@ -12,11 +12,11 @@ from quorate.api.kind import Column, kind
 from quorate.api.maintenance.action import MAX_ACTIONS, Action, UserName
 from quorate.api.meta import Condition, Resource
 from quorate.api.scalars import Count, Message
-from quorate.api.struct import Rule, Struct, list_map
+from quorate.api.struct import Rule, Struct, immutable, list_map
 
 
 class NotificationSpec(Struct):
-    """What happens, and when."""
+    """What happens, and when. Fixed: other work is another notification."""
 
     RULES = (
         Rule(
@@ -26,9 +26,9 @@ class NotificationSpec(Struct):
         ),
     )
 
-    user: UserName
-    actions: Annotated[tuple[Action, ...], Meta(min_length=1, max_length=MAX_ACTIONS)]
-    time: Annotated[datetime, Meta(description="When it begins.")]
+    user: Annotated[UserName, Meta(description="Must be the caller."), immutable("is immutable")]
+    actions: Annotated[tuple[Action, ...], Meta(min_length=1, max_length=MAX_ACTIONS), immutable("is immutable")]
+    time: Annotated[datetime, Meta(description="When it begins."), immutable("is immutable")]
     reason: Message = ""
 
 

@@ -1,0 +1,229 @@
+"""PermissionRequests that somebody applied.
+
+| what is seen                                             | what is done                                              |
+|----------------------------------------------------------|-----------------------------------------------------------|
+| new                                                      | our finalizer; then the broker is asked, once             |
+| ``availabilityMode`` changed                             | the broker is asked again, with the other mode            |
+| stored, and the broker would now answer otherwise        | it is asked again: what can be granted is granted         |
+| the broker cannot answer now (ERROR_TEMP)                | it is asked again when it said                            |
+| being deleted                                            | the stored request goes, its permissions are given back;  |
+|                                                          | then our finalizer                                        |
+
+The status is the last answer. What changes without an answer is read from the ledger: the place in the queue, and which
+permissions are still in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any, Final, Protocol
+
+from quorate.api import conditions, finalizers, labels
+from quorate.api.conditions.maintenance import Granted
+from quorate.api.maintenance import PermissionRequest
+from quorate.api.maintenance.action import Issue, StatusCode
+from quorate.api.maintenance.permission_request import PermissionRequestStatus, RefusedAction
+from quorate.api.struct import replace
+from quorate.engine import (
+    NOTHING,
+    AddFinalizer,
+    Controller,
+    Index,
+    Key,
+    PatchStatus,
+    Plan,
+    PlanEvent,
+    Reader,
+    ReleaseFinalizer,
+    Signal,
+    Watch,
+)
+from quorate.engine.clock import Clock
+from quorate.maintenance import messages
+from quorate.maintenance.entries import PermissionEntry, RequestEntry
+from quorate.maintenance.live import words
+from quorate.maintenance.live.asking import Answer, Asking
+from quorate.maintenance.live.entries import Entries
+from quorate.maintenance.messages import Caller, PermissionResponse
+from quorate.maintenance.moments import to_datetime
+
+BY_UID: Final = "by uid"
+
+#: What ``message`` has room for.
+_MESSAGE: Final = 1024
+#: So many refusals are shown; all of them, each with its blockers, might be more than an object can hold.
+_REFUSED: Final = 200
+#: Seconds after which to ask again when the broker cannot answer and does not say when.
+_RETRY: Final = 10.0
+
+_REASONS = {
+    StatusCode.ALLOW: Granted.ALLOW,
+    StatusCode.OK: Granted.ALLOW,
+    StatusCode.ALLOW_PARTIAL: Granted.ALLOW_PARTIAL,
+    StatusCode.DISALLOW: Granted.DISALLOW,
+    StatusCode.DISALLOW_TEMP: Granted.DISALLOW_TEMP,
+    StatusCode.WRONG_REQUEST: Granted.WRONG_REQUEST,
+    StatusCode.ERROR: Granted.ERROR,
+    StatusCode.ERROR_TEMP: Granted.ERROR_TEMP,
+    StatusCode.UNAUTHORIZED: Granted.UNAUTHORIZED,
+    StatusCode.NO_SUCH_HOST: Granted.NO_SUCH_HOST,
+    StatusCode.NO_SUCH_DEVICE: Granted.NO_SUCH_DEVICE,
+    StatusCode.NO_SUCH_SERVICE: Granted.NO_SUCH_SERVICE,
+}
+
+
+class Submission(Protocol):
+    """The broker, as far as objects that ask need it."""
+
+    async def submit(self, asked: messages.PermissionRequest, caller: Caller, *, object_uid: str) -> PermissionResponse:
+        """Ask for an object, for the first time or again."""
+        ...
+
+    async def withdraw(self, object_uid: str) -> messages.Status:
+        """The object is being deleted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """A request, and what is known of its answer."""
+
+    request: PermissionRequest
+    answer: Answer[PermissionResponse] | None
+    #: The broker would answer otherwise now.
+    stale: bool
+    #: Everything it got is taken back.
+    over: bool
+    stored: RequestEntry | None
+    place: int | None
+    permissions: tuple[PermissionEntry, ...]
+
+
+class Requests:
+    """The controller, and what it has asked."""
+
+    def __init__(
+        self,
+        broker: Submission,
+        entries: Callable[[], Entries],
+        start: Callable[[Coroutine[Any, Any, None]], None],
+        clock: Clock,
+    ) -> None:
+        self._broker = broker
+        self._entries = entries
+        self.signal = Signal()
+        self.asking: Asking[PermissionResponse] = Asking(self.signal, start, clock)
+
+    def controller(self) -> Controller[Any]:
+        """Of objects that somebody applied; the broker's own are left to ``projections``."""
+        return Controller(
+            name="permission-requests",
+            watches=(Watch(PermissionRequest),),
+            observe=self._observe,
+            decide=self._decide,
+            indexes=(Index(PermissionRequest, BY_UID, lambda request: (request.metadata.uid,)),),
+            signals=(self.signal,),
+        )
+
+    def _observe(self, reader: Reader, key: Key) -> RequestView | None:
+        request = reader.get(PermissionRequest, key.name)
+        if request is None or labels.PROJECTION in request.metadata.labels:
+            return None
+        uid, entries = request.metadata.uid, self._entries()
+        stored = entries.request_of.get(uid)
+        return RequestView(
+            request=request,
+            answer=self.asking.answer(uid),
+            stale=self.asking.is_stale(uid),
+            over=self.asking.is_over(uid),
+            stored=stored,
+            place=entries.places.get(stored.id) if stored is not None else None,
+            permissions=entries.permissions_of.get(uid, ()),
+        )
+
+    def _decide(self, view: RequestView, now: datetime, _: Random) -> Plan:
+        request = view.request
+        ours = finalizers.BROKER in request.metadata.finalizers
+        if request.deleting:
+            if not ours:
+                return NOTHING
+            return self._let_go(request) if view.over else Plan(effects=(partial(self._withdraw, request),))
+        if not ours:
+            return Plan(writes=(AddFinalizer(request, finalizers.BROKER),))
+        again = retry_after(view, now)
+        if view.answer is None or view.stale or view.answer.generation != request.metadata.generation or again == 0.0:
+            return Plan(effects=(partial(self._submit, request),))
+        status = composed(view, view.answer.said, now)
+        written = PatchStatus(request, replace(request, status=status))
+        return Plan(status=written, events=_events(request, status), requeue_after=again)
+
+    def _let_go(self, request: PermissionRequest) -> Plan:
+        uid = request.metadata.uid
+        return Plan(
+            writes=(ReleaseFinalizer(request, finalizers.BROKER, ()),), effects=(partial(self.asking.forget, uid),)
+        )
+
+    def _submit(self, request: PermissionRequest) -> None:
+        spec, metadata = request.spec, request.metadata
+        caller = Caller(name=spec.user)
+        self.asking.ask(
+            Key("", request.name),
+            metadata.uid,
+            metadata.generation,
+            lambda: self._broker.submit(words.asked_by(spec), caller, object_uid=metadata.uid),
+        )
+
+    def _withdraw(self, request: PermissionRequest) -> None:
+        uid = request.metadata.uid
+
+        async def withdraw() -> bool:
+            return (await self._broker.withdraw(uid)).code is StatusCode.OK
+
+        self.asking.take_back(Key("", request.name), uid, withdraw)
+
+
+def retry_after(view: RequestView, now: datetime) -> float | None:
+    """Seconds until the broker is to be asked again by time alone, zero if that is now; None: never."""
+    if view.answer is None or view.answer.said.status.code is not StatusCode.ERROR_TEMP:
+        return None
+    deadline = to_datetime(view.answer.said.deadline) if view.answer.said.deadline is not None else None
+    if deadline is None:
+        return _RETRY
+    return max(0.0, (deadline - now).total_seconds())
+
+
+def composed(view: RequestView, said: PermissionResponse, now: datetime) -> PermissionRequestStatus:
+    """The status that shows an answer, and the same one as before if it says nothing new."""
+    before, generation = view.request.status, view.request.metadata.generation
+    deadline = to_datetime(said.deadline) if said.deadline is not None else None
+    verdict = _REASONS[said.status.code](said.status.reason)
+    status = replace(
+        before,
+        observed_generation=generation,
+        id=view.stored.id if view.stored is not None else "",
+        code=said.status.code,
+        message=said.status.reason[:_MESSAGE],
+        deadline=deadline,
+        position=view.place,
+        permissions=tuple(entry.id for entry in view.permissions),
+        refused=tuple(
+            RefusedAction(action=words.shown(action), issue=action.issue or Issue())
+            for action in said.refused[:_REFUSED]
+        ),
+        conditions=conditions.merge(before.conditions, [verdict], now=now, generation=generation),
+    )
+    # A moment to come back at that is still to come is as good as a later one.
+    if before.deadline is not None and deadline is not None and now < before.deadline <= deadline:
+        status = replace(status, deadline=before.deadline)
+    return before if status == before else replace(status, last_checked_at=now.replace(microsecond=0))
+
+
+def _events(request: PermissionRequest, status: PermissionRequestStatus) -> tuple[PlanEvent, ...]:
+    if status.code is request.status.code or status.code is None:
+        return ()
+    granted = status.code in (StatusCode.ALLOW, StatusCode.ALLOW_PARTIAL)
+    return (PlanEvent(request, _REASONS[status.code].code, status.message or status.code, warning=not granted),)
