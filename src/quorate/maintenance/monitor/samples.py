@@ -31,38 +31,49 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """Work that makes something be away."""
+
+    #: Of the permission or the notification.
+    id: str
+    duration: int
+    #: When it begins; a permission's work, at the latest.
+    start: int
+    permitted: bool
+
+    def span(self, now: int, since: int | None) -> Span:
+        """When it is away for that. Permitted work has begun when the absence did, or else may begin any moment."""
+        if not self.permitted:
+            return Span(max(self.start, now), later(self.start, self.duration), self.id)
+        begun = now if since is None else since
+        return Span(begun, min(later(begun, self.duration), later(self.start, self.duration)), self.id)
+
+
+@dataclass(frozen=True, slots=True)
 class Plans:
     """What is permitted and what is announced, for nodes and for drives."""
 
-    nodes: dict[int, list[Span]] = field(default_factory=dict)
-    drives: dict[DriveId, list[Span]] = field(default_factory=dict)
-    permitted: set[int | DriveId] = field(default_factory=set)
+    of_items: dict[int | DriveId, list[Plan]] = field(default_factory=dict)
 
-    def of(self, drive: DriveId) -> Iterator[Span]:
-        """When it will be away, itself or with its node."""
-        yield from self.drives.get(drive, ())
-        yield from self.nodes.get(drive.node, ())
-
-    def concern(self, drive: DriveId) -> bool:
-        """Something is planned for it."""
-        return drive in self.drives or drive.node in self.nodes
+    def of(self, drive: DriveId) -> tuple[Plan, ...]:
+        """Its own, and its node's."""
+        return (*self.of_items.get(drive, ()), *self.of_items.get(drive.node, ()))
 
     def permits(self, drive: DriveId) -> bool:
         """Somebody may take it away now."""
-        return drive in self.permitted or drive.node in self.permitted
+        return any(plan.permitted for plan in self.of(drive))
 
 
-def plans(model: ClusterModel, ledger: Ledger, now: int) -> Plans:
-    """From permissions, which begin now at the earliest, and from notifications."""
+def plans(model: ClusterModel, ledger: Ledger) -> Plans:
+    """From permissions and notifications."""
     found = Plans()
     for permission in ledger.permissions:
-        duration = permission.action.duration or 0
-        end = min(later(now, duration), later(permission.deadline, duration))
-        _add(found, model, permission.action, Span(now, end, permission.id), permitted=True)
+        action = permission.action
+        _add(found, model, action, Plan(permission.id, action.duration or 0, permission.deadline, permitted=True))
     for notification in ledger.notifications:
         for action in notification.actions:
-            span = Span(max(notification.time, now), later(notification.time, action.duration or 0), notification.id)
-            _add(found, model, action, span, permitted=False)
+            plan = Plan(notification.id, action.duration or 0, notification.time, permitted=False)
+            _add(found, model, action, plan)
     return found
 
 
@@ -90,13 +101,9 @@ def _sample(away: bool | None, permitted: bool) -> Sample:
     return Sample.PLANNED if permitted else Sample.BAD
 
 
-def _add(found: Plans, model: ClusterModel, action: Action, span: Span, *, permitted: bool) -> None:
+def _add(found: Plans, model: ClusterModel, action: Action, plan: Plan) -> None:
     items = resolve(model, action)
     if isinstance(items, Refusal):
         return  # of something that is not there any more
-    for node in items.nodes:
-        found.nodes.setdefault(node, []).append(span)
-    for drive in items.drives:
-        found.drives.setdefault(drive, []).append(span)
-    if permitted:
-        found.permitted.update((*items.nodes, *items.drives))
+    for item in (*items.nodes, *items.drives):
+        found.of_items.setdefault(item, []).append(plan)

@@ -77,7 +77,7 @@ class Monitor:
         if not self._broker.leading:
             return
         now, config = self._broker.now(), self._config
-        planned = plans(self._model, self._broker.ledger, now)
+        planned = plans(self._model, self._broker.ledger)
         seen = await self._look(planned)
         self._remember(seen, now, config)
         await self._write()
@@ -121,7 +121,7 @@ class Monitor:
         opinions = {
             each.drive: self._opinion(each.drive, planned, marked.get(each.drive), now, config)
             for each in seen
-            if each.drive in self._streaks or planned.concern(each.drive) or str(each.drive) in self._absences.items()
+            if each.drive in self._streaks or planned.of(each.drive) or str(each.drive) in self._absences.items()
         }
         locations = {each.drive: each.location for each in seen}
         fresh = [drive for drive, thought in opinions.items() if thought.marker in _BAD and drive not in marked]
@@ -143,7 +143,8 @@ class Monitor:
     def _opinion(
         self, drive: DriveId, planned: Plans, entry: MarkerEntry | None, now: int, config: MonitorConfig
     ) -> Opinion:
-        spans = (*self._absences.of(str(drive)).spans(now), *planned.of(drive))
+        history = self._absences.of(str(drive))
+        spans = (*history.spans(now), *(plan.span(now, history.since) for plan in planned.of(drive)))
         gap = int(config.ignored_downtime_gap.seconds * SECOND)
         streak = self._streaks.get(drive, _NO_STREAK)
         return opinion(joined(spans, gap), streak, entry.marker if entry is not None else None, config, now)
