@@ -105,5 +105,6 @@ def _add(found: Plans, model: ClusterModel, action: Action, plan: Plan) -> None:
     items = resolve(model, action)
     if isinstance(items, Refusal):
         return  # of something that is not there any more
-    for item in (*items.nodes, *items.drives):
+    touched: tuple[int | DriveId, ...] = (*items.nodes, *items.drives)
+    for item in touched:
         found.of_items.setdefault(item, []).append(plan)
