@@ -384,3 +384,25 @@ def test_a_closed_queue_sends_every_worker_home() -> None:
 @pytest.mark.parametrize("failures", [1, 2, 61, 10_000])
 def test_back_off_never_overflows(failures: int) -> None:
     assert 0 < Backoff(first=0.005, longest=300.0).delay(failures, Random(1)) <= 300.0
+
+
+def test_a_key_that_nothing_was_to_be_done_about_is_looked_at_once_for_all_that_happens_while_it_rests() -> None:
+    queue = KeyQueue()
+    queue.wake(KEYS[0], 0.0)
+    assert queue.pop(0.0) is not None
+    queue.rest(KEYS[0], 0.0, until=1.0)
+    queue.wake(KEYS[0], 0.2)
+    queue.wake(KEYS[0], 0.9)
+    queue.wake(KEYS[1], 0.9)
+    assert queue.pop(0.9) == (KEYS[1], FRESH, 0.9)
+    assert (queue.pop(0.99), queue.next_due()) == (None, 1.0)
+    assert queue.pop(1.0) == (KEYS[0], FRESH, 1.0)
+    queue.wake(KEYS[0], 1.1)
+    assert queue.pop(1.1) == (KEYS[0], FRESH, 1.1), "rest is over, and only a pass that finds nothing begins another"
+
+
+def test_resting_keys_are_forgotten_when_their_time_is_over() -> None:
+    queue = KeyQueue()
+    for number in range(1000):
+        queue.rest(Key("", str(number)), float(number), until=number + 5.0)
+    assert len(queue._resting) <= 6

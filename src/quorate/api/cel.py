@@ -16,9 +16,13 @@ from functools import cache
 from typing import Any
 
 import cel
+import msgspec
 
 from quorate.api.quantity import Quantity
 from quorate.errors import InvalidRule
+
+#: Of how many values each rule is known to hold, at most.
+_REMEMBERED = 2048
 
 _OLD = re.compile(r"\boldSelf\b")
 #: ``self`` or ``oldSelf``, with the field that follows, if one does and not a function.
@@ -28,7 +32,7 @@ _SUBJECT = re.compile(r"\b(?:self|oldSelf)\b(?:\.(\w+)\b(?!\())?")
 class Program:
     """A rule, compiled."""
 
-    __slots__ = ("_fields", "_program", "is_transition", "rule")
+    __slots__ = ("_fields", "_held", "_program", "is_transition", "rule")
 
     rule: str
     #: Whether it compares with the old value.
@@ -45,6 +49,8 @@ class Program:
         fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(rule))
         #: The fields of self that the rule looks at; None: it looks at self as a whole.
         self._fields = None if None in fields else tuple(fields)
+        #: Values for which it was found to hold, as JSON. Most writes leave alone what most rules look at.
+        self._held: set[bytes] = set()
 
     def holds(self, value: Any, old_value: Any = None) -> bool:
         """Whether the rule holds for a JSON value; one of transition does where there is no old value.
@@ -53,10 +59,22 @@ class Program:
         """
         if self.is_transition and old_value is None:
             return True
+        new, old = self._narrowed(value), self._narrowed(old_value) if self.is_transition else None
+        asked = msgspec.json.encode((new, old))
+        if asked in self._held:
+            return True
+        if not self._evaluate(new, old):
+            return False
+        if len(self._held) >= _REMEMBERED:
+            self._held.clear()
+        self._held.add(asked)
+        return True
+
+    def _evaluate(self, value: Any, old_value: Any) -> bool:
         context = cel.Context(functions=_FUNCTIONS)
-        context.add_variable("self", self._narrowed(value))
+        context.add_variable("self", value)
         if self.is_transition:
-            context.add_variable("oldSelf", self._narrowed(old_value))
+            context.add_variable("oldSelf", old_value)
         try:
             return self._program.execute(context) is True
         except (LookupError, RuntimeError, TypeError, ValueError) as error:

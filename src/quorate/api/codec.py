@@ -69,6 +69,11 @@ def to_builtins(value: object) -> Any:
     return _tree.decode(_encoder.encode(value))
 
 
+def to_comparable(value: object) -> Any:
+    """The same for comparing: made in a third of the time, but lists may still be tuples."""
+    return msgspec.to_builtins(value, enc_hook=_encode_hook)
+
+
 def to_dict(resource: Resource) -> dict[str, Any]:
     """A whole object as a dict, with apiVersion and kind."""
     body: dict[str, Any] = {"apiVersion": resource.KIND.api_version, "kind": resource.KIND.name}

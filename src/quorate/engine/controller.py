@@ -64,5 +64,8 @@ class Controller(Generic[S]):
     signals: tuple[Source, ...] = ()
     #: How many keys are worked on at once. One for controllers that give out unique numbers.
     workers: int = 4
+    #: After a pass that found nothing to do, a key that is woken waits until so many seconds have passed since: what
+    #: comes in bursts is looked at once. A pass that did something is followed at once.
+    rest: float = 0.0
     #: Seconds after which a pass is given up.
     timeout: float = 60.0

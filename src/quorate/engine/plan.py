@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NoReturn, TypeVar, cast
 
-from quorate.api.codec import to_builtins
+from quorate.api.codec import to_builtins, to_comparable
 from quorate.api.meta import Resource
 from quorate.engine.keys import key_of
 from quorate.engine.merge import difference
@@ -107,8 +107,8 @@ class PatchStatus(_OfDifference):
             if name != "status" and getattr(self.observed, name) != getattr(self.intended, name):
                 _refuse(self, f"it changes {name}: spec and status are two writes, use Patch")
         before, after = getattr(self.observed, "status", None), getattr(self.intended, "status", None)
-        patch = {} if before is after or before == after else difference(_builtins(before), _builtins(after))
-        object.__setattr__(self, "patch", patch)
+        patch = {} if before is after or before == after else difference(_comparable(before), _comparable(after))
+        object.__setattr__(self, "patch", to_builtins(patch) if patch else patch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +289,8 @@ def _difference(write: Patch) -> dict[str, Any]:
     return patch
 
 
-def _builtins(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", to_builtins(value)) if value is not None else {}
+def _comparable(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", to_comparable(value)) if value is not None else {}
 
 
 def _fields(struct: Any) -> tuple[str, ...]:

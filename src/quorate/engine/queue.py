@@ -1,6 +1,7 @@
 """Keys that wait for a worker.
 
 - A key waits at most once; while a worker has it, adding it again means exactly one more pass afterwards.
+- A key that nothing was to be done about may rest: what happens to it meanwhile waits for the end of that.
 - A key may be added for later. Of several requests the earliest time and the highest priority count.
 - Higher priorities go first, and within one priority who came first. A waiting key that is asked for with a higher
   priority leaves its place and joins the end of that one.
@@ -87,6 +88,8 @@ class KeyQueue:
         self._taken: dict[Key, float] = {}
         #: Keys added while a worker has them.
         self._again: dict[Key, _Request] = {}
+        #: Keys that nothing was to be done about, and until when they rest: the soonest first.
+        self._resting: dict[Key, float] = {}
         self._turns = 0
         self._passes = 0
 
@@ -115,6 +118,8 @@ class KeyQueue:
 
     def wake(self, key: Key, now: float) -> bool:
         """:meth:`add` for what happens most: something happened to a key that nobody has asked for yet."""
+        if self._resting and self._resting.get(key, now) > now:
+            return self.add(key, now, due=self._resting[key])
         if key in self._ready or key in self._later or key in self._taken:
             return self.add(key, now)
         self._turns += 1
@@ -142,6 +147,13 @@ class KeyQueue:
         if self._passes % FAIRNESS == FAIRNESS - 1:
             return min(waiting, key=lambda level: level.oldest_turn)
         return waiting[0]
+
+    def rest(self, key: Key, now: float, until: float) -> None:
+        """Nothing was to be done about a popped key: what happens to it until then is looked at then."""
+        self._resting.pop(key, None)
+        self._resting[key] = until
+        while (first := next(iter(self._resting))) != key and self._resting[first] <= now:
+            del self._resting[first]
 
     def hold(self, key: Key, since: float) -> None:
         """A popped key stays with its worker, who has had it since then, until :meth:`done`."""

@@ -155,7 +155,7 @@ class Worker(Generic[S]):
 
     def _look(self) -> _Job | None:
         """Make passes for a while, up to the first that has something to wait for: then the worker holds its key."""
-        observe, decide = self.controller.observe, self.controller.decide
+        observe, decide, rest = self.controller.observe, self.controller.decide, self.controller.rest
         keys, started, finished = self.queue.keys, self._metrics.started, self._metrics.finished
         monotonic, now = self._clock.monotonic, self._clock.now()
         begun = monotonic()
@@ -180,6 +180,8 @@ class Worker(Generic[S]):
                         # Effects never wait, so a pass that has nothing else is over here.
                         for effect in plan.effects:
                             effect()
+                        if rest and not plan.effects:
+                            keys.rest(key, begun, begun + rest)
                         self._succeeded(key, plan)
                 except Exception as error:
                     self._failed(_Job(key, priority, self._passes, None), error)

@@ -67,6 +67,10 @@ WAITING: Final = "waiting"
 #: The fan-out's own keys for what permissions hold: which sort of thing it is.
 TOPICS: Final[Mapping[Sort, str]] = {Sort.NODE: "node", Sort.DRIVE: "drive", Sort.REPLICA: "replica"}
 
+#: What happens to a volume comes in bursts: three replicas, three agents. One pass is for all that came within so many
+#: seconds of one that found nothing to do.
+REST: Final = 0.05
+
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 
 

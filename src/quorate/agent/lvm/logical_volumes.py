@@ -33,7 +33,7 @@ from quorate.api.cluster_config import ClusterConfig, DrbdSettings
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import Device, DiskState
+from quorate.api.storage.drbd import Device, DiskState, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import (
@@ -103,13 +103,13 @@ class LogicalVolumes:
             watches=(
                 Watch(LVMLogicalVolume),
                 Watch(LVMVolumeGroup, no_keys),
-                Watch(ReplicatedVolumeReplica, _of_replica),
+                Watch(ReplicatedVolumeReplica, _of_replica, when=_concerns_its_disk),
                 Watch(Drive, self._every_volume, when=_moved),
                 Watch(ClusterConfig, no_keys),
             ),
             observe=self.observe,
             decide=self.decide,
-            signals=(self._node.disks,),
+            signals=(self._node.disks.only(lambda key: key != self._groups_key),),
         )
 
     def observe(self, reader: Reader, key: Key) -> Piece | None:
@@ -217,6 +217,23 @@ def _of_replica(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
     if group is not None:
         found.add(names.logical_volume(replica.name, group, pool or ""))
     return tuple(Key("", name) for name in sorted(found) if name)
+
+
+def _concerns_its_disk(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    """Whether something changes that is looked at here: which disk it has, what was made of it, how the kernel has it.
+
+    The kernel's own word is in memory; that the replica's part has reported something else says that it changed.
+    """
+    if before is None or after is None or before.spec != after.spec:
+        return True
+    old, new = before.status, after.status
+    if (old.lvm_logical_volume_name, old.drbd.actual) != (new.lvm_logical_volume_name, new.drbd.actual):
+        return True
+    return _disks(old.drbd.status) != _disks(new.drbd.status)
+
+
+def _disks(reported: DrbdStatus | None) -> list[tuple[str, int]]:
+    return [(device.disk_state, device.size) for device in reported.devices] if reported is not None else []
 
 
 def _moved(before: Drive | None, after: Drive | None) -> bool:

@@ -7,6 +7,7 @@ something says so: work of ours, volumes or drives that changed, or that it is l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from quorate.agent.backoff import wait_before_retry
@@ -28,6 +29,9 @@ GROUPS: Final = "groups"
 GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
 
 
+#: Volumes come and go in bursts, and what they leave free is told now and then: seconds between two looks for that.
+GROUPS_REST: Final = 2.0
+
 #: A look changes nothing, so it may be killed; but drives may be slow.
 SILENCE: Final = 60.0
 #: LVM's exit code when it could not read everything; what it could is in its report.
@@ -44,6 +48,7 @@ class Looker:
         self.groups: Sighting[SeenGroups] = Sighting()
         self.volumes_at = NEVER
         self.groups_at = NEVER
+        self._groups_rest_until = -inf
         #: Which key a volume on the node concerns, by group and name.
         self.followers: dict[tuple[str, str], Key] = {}
         node.hands.lookers[LVM] = self.look
@@ -76,6 +81,15 @@ class Looker:
         """Something is about to be done to LVM, or has been."""
         self._node.memory.logical_volumes.mark()
         self.groups.mark()
+
+    def mark_groups(self) -> None:
+        """Something was done to groups or their devices: who asks for them needs to see it at once."""
+        self.mark()
+        self._groups_rest_until = -inf
+
+    def groups_rest(self) -> float:
+        """Seconds for which what volumes have taken of their groups, or left, is not worth another look."""
+        return max(0.0, self._groups_rest_until - self._node.clock.monotonic())
 
     def ask_for_volumes(self, signal: Signal, key: Key) -> None:
         """Have the volumes looked at, and the key woken."""
@@ -124,6 +138,7 @@ class Looker:
             raise
         changed = self.groups.known and self.groups.value != seen
         self.groups_at = self._node.clock.now()
+        self._groups_rest_until = self._node.clock.monotonic() + GROUPS_REST
         self.groups.saw(seen, marks=marks)
         if changed:
             self._node.disks.wake(self._groups_key)
@@ -160,8 +175,10 @@ class Done:
     looker: Looker
     signal: Signal
     keys: tuple[Key, ...]
+    #: It was work on groups.
+    on_groups: bool = False
 
     def __call__(self) -> None:
-        self.looker.mark()
+        (self.looker.mark_groups if self.on_groups else self.looker.mark)()
         for key in self.keys:
             self.signal.wake(key)

@@ -30,7 +30,7 @@ class GroupsView:
     views: tuple[GroupView, ...] = ()
     look_at_volumes: bool = False
     look_at_groups: bool = False
-    #: Seconds before either may be looked at again: above zero after looks that failed.
+    #: Seconds before either may be looked at again: above zero after looks that failed, and while groups rest.
     pauses: tuple[float, float] = (0.0, 0.0)
     #: Groups about which nothing can be said, and why.
     unseen: tuple[LVMVolumeGroup, ...] = ()
@@ -59,19 +59,21 @@ class VolumeGroups:
             ),
             observe=self.observe,
             decide=self.decide,
-            signals=(self._node.disks,),
+            signals=(self._node.disks.only(lambda key: key == self._key),),
             workers=1,
         )
 
-    def observe(self, reader: Reader, key: Key) -> GroupsView | None:
+    def observe(self, reader: Reader, _: Key) -> GroupsView | None:
         """Gather every group of the node."""
         groups = reader.list(LVMVolumeGroup)
-        if key != self._key or not groups:
+        if not groups:
             return None
         volumes, seen = self._looker.current_volumes, self._looker.current_groups
         if volumes is None or seen is None:
             why = " ".join(filter(None, self._looker.troubles()))
-            return GroupsView((), volumes is None, seen is None, self._looker.pauses(), groups, why)
+            for_volumes, for_groups = self._looker.pauses()
+            pauses = (for_volumes, max(for_groups, self._looker.groups_rest()))
+            return GroupsView((), volumes is None, seen is None, pauses, groups, why)
         drives, memory = reader.list(Drive), self._node.memory
         views = tuple(
             GroupView(lvg, drives, volumes, seen, memory.outcomes(_work(lvg)), self._untold.get(lvg.name))
@@ -126,7 +128,7 @@ class VolumeGroups:
         )
 
     def _start(self, work: str, steps: tuple[Run, ...]) -> None:
-        self._node.hands.start(work, steps, Done(self._looker, self._node.disks, (self._key,)))
+        self._node.hands.start(work, steps, Done(self._looker, self._node.disks, (self._key,), on_groups=True))
 
     def _all(self, _: Resource) -> Iterable[Key]:
         return (self._key,)

@@ -45,6 +45,9 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
+#: Events of a kernel come in bursts. What follows, within so many seconds, one that changed nothing is looked at once.
+REST = 0.02
+
 _DEFAULTS = ClusterConfigSpec()
 
 
@@ -69,6 +72,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             decide=replicas.decide,
             indexes=(REPLICAS_BY_VOLUME,),
             signals=(node.volumes,),
+            rest=REST,
         ),
         guard(node),
     )

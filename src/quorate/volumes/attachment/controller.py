@@ -40,7 +40,7 @@ from quorate.engine import (
     Write,
 )
 from quorate.volumes.attachment.conditions import Subject, attached, ready, replica_ready
-from quorate.volumes.observe import INDEXES
+from quorate.volumes.observe import ATTACHMENTS_OF, INDEXES
 from quorate.volumes.observe import observe as observe_volume
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import shortened
@@ -51,8 +51,9 @@ _MESSAGE_LIMIT = 1024
 
 def observe(reader: Reader, key: Key) -> VolumeView | None:
     """The volume's picture; None when nobody wants it anywhere."""
-    view = observe_volume(reader, key.name)
-    return view if view is not None and view.attachments else None
+    if not reader.find(ReplicatedVolumeAttachment, ATTACHMENTS_OF, key.name):
+        return None
+    return observe_volume(reader, key.name)
 
 
 def decide(view: VolumeView, now: datetime, _: Random) -> Plan:

@@ -18,6 +18,7 @@ from typing import Any
 from quorate.api import conditions
 from quorate.api.conditions.rvr import BackingVolumeReady, Ready
 from quorate.api.core import Lease
+from quorate.api.storage.drbd import DrbdConfig
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
 from quorate.engine import (
@@ -39,8 +40,8 @@ from quorate.volumes.replica.phase import summary
 from quorate.volumes.replica.snapshot import Snapshot, observe
 from quorate.volumes.replica.subject import Subject, Verdicts
 from quorate.volumes.settling import forming_since, young
-from quorate.volumes.view import ReplicaView
-from quorate.volumes.watches import WATCHES
+from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.watches import REST, WATCHES
 
 
 def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
@@ -53,6 +54,10 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
         writes += [write for write in disk.writes(snapshot, replica) if _may_follow(write, held, writes)]
         writes += held
         before = replica.replica.status
+        quiet = _not_worth_a_word(snapshot.view, replica, now)
+        if quiet is not None:
+            again = quiet
+            continue
         status, found = status_of(snapshot, replica, now)
         released = [write.finalizer for write in held if isinstance(write, ReleaseFinalizer)]
         if released and (_acted_on(status) == _acted_on(before) or replica.replica.metadata.finalizers == (*released,)):
@@ -104,6 +109,22 @@ def status_of(
     return status, found
 
 
+def _not_worth_a_word(view: VolumeView, replica: ReplicaView, now: datetime) -> float | None:
+    """Seconds for which nothing would be written of a replica that comes to life, whatever there is to say of it.
+
+    What :func:`_held_back` would say, without composing what would not be written. None: it may be worth a write.
+    """
+    obj, rv = replica.replica, view.rv
+    if rv is None or obj.deleting or (replica.member is not None and replica.report is not None):
+        return None
+    patience = young(forming_since(rv.status), now)
+    if patience is None:
+        return None
+    asked, config = membership.pending_transition(view, replica), membership.config(view, replica)
+    same = (asked, *_stamped(config, disk.name_to_report(replica))) == _acted_on(obj.status)
+    return patience if same else None
+
+
 def _held_back(
     snapshot: Snapshot, replica: ReplicaView, after: ReplicatedVolumeReplicaStatus, now: datetime
 ) -> float | None:
@@ -117,10 +138,13 @@ def _held_back(
 
 
 def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
-    """What the volume's reconciler and the agent wait for. A disk's name means nothing without a config."""
-    config = status.drbd.config
-    stamped = (config, status.lvm_logical_volume_name) if config.datamesh_revision else ()
-    return status.datamesh_pending_transition, stamped
+    """What the volume's reconciler and the agent wait for."""
+    return status.datamesh_pending_transition, *_stamped(status.drbd.config, status.lvm_logical_volume_name)
+
+
+def _stamped(config: DrbdConfig, disk_name: str) -> tuple[object, ...]:
+    """A disk's name means nothing without a config."""
+    return (config, disk_name) if config.datamesh_revision else ()
 
 
 def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
@@ -150,5 +174,6 @@ def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
             indexes=INDEXES,
             freshness=(Lease,),
             signals=(signal,),
+            rest=REST,
         ),
     )

@@ -37,7 +37,7 @@ from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.pending import with_pending
 from quorate.volumes.volume.report import composed, held_back
 from quorate.volumes.volume.verdicts import status_lost
-from quorate.volumes.watches import WATCHES
+from quorate.volumes.watches import REST, WATCHES
 
 
 def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
@@ -162,5 +162,6 @@ def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]
             indexes=INDEXES,
             freshness=(Lease,),
             signals=(signal,),
+            rest=REST,
         ),
     )

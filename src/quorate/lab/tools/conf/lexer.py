@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+|\#[^\n]*)|(?P<mark>[{};])|"(?P<quoted>[^"\n]*)"|(?P<word>[^\s{};"\#]+)|(?P<stray>.)""",
@@ -11,8 +11,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word, a string, a brace or a semicolon."""
 
     text: str
