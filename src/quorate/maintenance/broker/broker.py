@@ -144,6 +144,7 @@ class Broker:
         if config is not None:
             self.configure(config)
         core.load(ledger)
+        core.lost = ""
         core.closed = "" if serve else "the broker is learning what the cluster looks like"
         core.log.record(
             core.time.now(),
@@ -166,7 +167,7 @@ class Broker:
     def step_down(self, why: str) -> None:
         """Answer ERROR_TEMP from now on, until :meth:`start`. What is being written may still be written."""
         log.warning("the broker steps down", why=why)
-        self._core.closed = why
+        self._core.lost = why
         self._core.watchers.end()
 
     async def close(self) -> None:
@@ -176,13 +177,13 @@ class Broker:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running = []
-        self._core.closed = self._core.closed or "the broker is stopped"
+        self._core.lost = self._core.lost or "the broker is stopped"
         self._core.watchers.end()
 
     @property
     def leading(self) -> bool:
         """Whether questions are answered."""
-        return not self._core.closed
+        return not (self._core.lost or self._core.closed)
 
     @property
     def ledger(self) -> Ledger:
@@ -200,7 +201,7 @@ class Broker:
 
     def cluster_changed(self) -> None:
         """The model has changed: what waited for that ends, and watchers learn whether asking would now do."""
-        if not self._core.closed:
+        if not self._core.lost:
             self._core.now()
             if self._core.stale:
                 self._turns.wake()

@@ -52,8 +52,10 @@ class Core:
         self.lapses = Lapses(model, locks)
         self.watchers = Watchers()
         self.book = Book()
-        #: Why questions are not answered now; empty when they are.
-        self.closed = "the broker has not been started"
+        #: Why nothing can be written: the ledger is not ours. Empty when it is.
+        self.lost = "the broker has not been started"
+        #: Why questions are not answered although the ledger is ours.
+        self.closed = ""
         #: A draft is being made or written: until its end nothing else changes the book.
         self.writing = False
         #: What has ended by time and is still in the written ledger; its records wait for the write.
@@ -81,9 +83,9 @@ class Core:
         return self._ledger
 
     def now(self) -> int:
-        """Broker time; and what has ended by it, has."""
+        """Broker time; and what has ended by it, has. Not while the model is empty: it could not say what is down."""
         now = self.time.now()
-        if not self.writing and not self.time.doubt:
+        if not (self.writing or self.time.doubt or self.lost or self.closed):
             lapsed = self.lapses.run(self.book, now, self.retry)
             if lapsed:
                 self._lapsed(lapsed, now)
@@ -91,8 +93,8 @@ class Core:
 
     def open(self) -> int:
         """Broker time, if questions are answered at all. Declined: not here, not now."""
-        if self.closed:
-            raise self.busy(self.closed)
+        if self.lost or self.closed:
+            raise self.busy(self.lost or self.closed)
         return self.now()
 
     def weigh(self) -> int:

@@ -54,7 +54,7 @@ class Push:
 
     async def _look(self) -> None:
         core = self._core
-        if core.closed or not core.watchers:
+        if core.lost or core.closed or not core.watchers:
             return
         for entry in core.book.queue():
             if core.book.requests.get(entry.id) is entry:

@@ -100,10 +100,19 @@ class Turns:
 
     async def run(self) -> None:
         """Take turns until closed."""
+        try:
+            await self._run()
+        except Exception:
+            log.exception("the broker's turns came to an unforeseen end")
+            self._lost("the broker has failed, and its log says how: it must be started again")
+            self.refuse_all(self._core.lost)
+            raise
+
+    async def _run(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if self._core.stale:
+            if self._core.stale and not self._core.lost:
                 await self._share_a_write()
             while self._waiting:
                 await self._share_a_write()
@@ -117,8 +126,8 @@ class Turns:
 
     def _add(self, decide: Callable[[Draft], object], *, weighs: bool) -> _Turn:
         turn = _Turn(decide, weighs, asyncio.get_running_loop().create_future())
-        if self._closing:
-            turn.fail(self._core.busy("the broker is being stopped"))
+        if self._closing or self._core.lost:
+            turn.fail(self._core.busy(self._core.lost or "the broker is being stopped"))
         else:
             self._waiting.append(turn)
             self._wake.set()
@@ -126,8 +135,8 @@ class Turns:
 
     async def _share_a_write(self) -> None:
         core = self._core
-        if core.closed:
-            self.refuse_all(core.closed)
+        if core.lost:
+            self.refuse_all(core.lost)
             return
         draft = core.draft()
         try:
