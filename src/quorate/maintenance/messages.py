@@ -431,3 +431,42 @@ class Change(Struct):
     owner: str = ""
     object_uid: str = ""
     answer: PermissionResponse | None = None
+
+
+class PlanRequest(Struct):
+    """In how many rounds can these hosts be served; or which of them may all stop now? No hosts: all."""
+
+    user: str = ""
+    hosts: tuple[str, ...] = ()
+    availability_mode: AvailabilityMode = AvailabilityMode.MAX_AVAILABILITY
+    tenant_policy: TenantPolicy = TenantPolicy.DEFAULT
+    #: How long each is away.
+    duration: int | None = None
+
+
+class Round(Struct):
+    """Hosts that can be served together, and about when."""
+
+    hosts: tuple[str, ...]
+    start: int
+    end: int
+
+
+class PlanResponse(Struct):
+    """Rounds, how few any plan needs, and the hosts that cannot go for now."""
+
+    status: Status
+    rounds: tuple[Round, ...] = ()
+    lower_bound: int = 0
+    lower_bound_reason: str = ""
+    estimated_end: int | None = None
+    blocked: tuple[Action, ...] = ()
+
+
+class OkToStopResponse(Struct):
+    """Hosts that may all stop now, how many could at most, and who may not even alone."""
+
+    status: Status
+    hosts: tuple[str, ...] = ()
+    upper_bound: int = 0
+    refused: tuple[Action, ...] = ()

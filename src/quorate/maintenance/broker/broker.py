@@ -24,6 +24,7 @@ from quorate.maintenance.broker.memory_log import MemoryLog
 from quorate.maintenance.broker.notifications import Notifications
 from quorate.maintenance.broker.objects import Objects
 from quorate.maintenance.broker.permissions import Permissions
+from quorate.maintenance.broker.planning import Planning
 from quorate.maintenance.broker.ports import Identities, Locks, Log, Metrics, Settings
 from quorate.maintenance.broker.push import Push
 from quorate.maintenance.broker.quiet import NoIdentities, NoLocks, NoMetrics
@@ -51,8 +52,11 @@ from quorate.maintenance.messages import (
     MarkerResponse,
     NotificationRequest,
     NotificationResponse,
+    OkToStopResponse,
     PermissionRequest,
     PermissionResponse,
+    PlanRequest,
+    PlanResponse,
     SetConfig,
     SetMarker,
     Status,
@@ -124,6 +128,7 @@ class Broker:
         self._notifications = Notifications(self._core, self._turns)
         self._markers = Markers(self._core, self._turns)
         self._tasks = Tasks(self._core, self._turns, self._requests)
+        self._planning = Planning(self._core)
         self._push = Push(self._core)
         self._core.on_change = self._push.wake
         self._running: list[asyncio.Task[None]] = []
@@ -327,6 +332,22 @@ class Broker:
             return state.cluster_state(self._core, asked)
         except Declined as declined:
             return ClusterStateResponse(status=declined.status)
+
+    # Plans
+
+    async def plan(self, asked: PlanRequest, caller: Caller) -> PlanResponse:
+        """In how many rounds can these be served? Reserves nothing."""
+        return await self._answer(
+            "plan", self._planning.plan(asked, caller), lambda declined: PlanResponse(status=declined.status)
+        )
+
+    async def ok_to_stop(self, asked: PlanRequest, caller: Caller) -> OkToStopResponse:
+        """Which of these may all stop now? Reserves nothing."""
+        return await self._answer(
+            "ok_to_stop",
+            self._planning.ok_to_stop(asked, caller),
+            lambda declined: OkToStopResponse(status=declined.status),
+        )
 
     # Wall-E
 

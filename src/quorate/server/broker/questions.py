@@ -17,7 +17,7 @@ from quorate.engine.logs import get_logger
 from quorate.errors import QuorateError
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.messages import Caller
-from quorate.server.broker.json_trees import Tree
+from quorate.server.broker.json_trees import Malformed, Tree
 from quorate.server.broker.proto import cms_pb2
 from quorate.server.broker.translation import answers, questions
 
@@ -59,10 +59,13 @@ class Question:
         return self.field.lower()
 
     async def ask(self, broker: Broker, tree: Tree, caller: Caller) -> Tree:
-        """Put it to the broker. Raises Malformed where the message contradicts its description."""
+        """Put it to the broker. What fits the message's description but makes no sense is a wrong request."""
         if self.method is None:
             return refusal(StatusCode.ERROR, f"{self.field} is not supported")
-        asked = self.read(tree)
+        try:
+            asked = self.read(tree)
+        except Malformed as error:
+            return refusal(StatusCode.WRONG_REQUEST, str(error))
         try:
             return self.write(await finished(self.method(broker)(asked, caller), PATIENCE))
         except (TimeoutError, QuorateError) as error:
@@ -217,5 +220,13 @@ QUESTIONS: Final = (
         questions.walle_remove,
         lambda broker: broker.walle_remove,
         answers.status_only,
+    ),
+    Question("PlanRequest", "PlanResponse", questions.plan, lambda broker: broker.plan, answers.plan_response),
+    Question(
+        "OkToStopRequest",
+        "OkToStopResponse",
+        questions.plan,
+        lambda broker: broker.ok_to_stop,
+        answers.ok_to_stop_response,
     ),
 )

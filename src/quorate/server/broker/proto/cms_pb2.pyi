@@ -49,7 +49,7 @@ MODE_KEEP_AVAILABLE: EAvailabilityMode
 MODE_FORCE_RESTART: EAvailabilityMode
 
 class TCmsRequest(_message.Message):
-    __slots__ = ("PermissionRequest", "CheckRequest", "ManageRequestRequest", "ManagePermissionRequest", "Notification", "ManageNotificationRequest", "ClusterStateRequest", "GetConfigRequest", "SetConfigRequest", "GetLogTailRequest", "SetMarkerRequest", "ResetMarkerRequest", "ConditionalPermissionRequest", "WalleCreateTaskRequest", "WalleListTasksRequest", "WalleCheckTaskRequest", "WalleRemoveTaskRequest")
+    __slots__ = ("PermissionRequest", "CheckRequest", "ManageRequestRequest", "ManagePermissionRequest", "Notification", "ManageNotificationRequest", "ClusterStateRequest", "GetConfigRequest", "SetConfigRequest", "GetLogTailRequest", "SetMarkerRequest", "ResetMarkerRequest", "ConditionalPermissionRequest", "WalleCreateTaskRequest", "WalleListTasksRequest", "WalleCheckTaskRequest", "WalleRemoveTaskRequest", "PlanRequest", "OkToStopRequest")
     PERMISSIONREQUEST_FIELD_NUMBER: _ClassVar[int]
     CHECKREQUEST_FIELD_NUMBER: _ClassVar[int]
     MANAGEREQUESTREQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +67,8 @@ class TCmsRequest(_message.Message):
     WALLELISTTASKSREQUEST_FIELD_NUMBER: _ClassVar[int]
     WALLECHECKTASKREQUEST_FIELD_NUMBER: _ClassVar[int]
     WALLEREMOVETASKREQUEST_FIELD_NUMBER: _ClassVar[int]
+    PLANREQUEST_FIELD_NUMBER: _ClassVar[int]
+    OKTOSTOPREQUEST_FIELD_NUMBER: _ClassVar[int]
     PermissionRequest: TPermissionRequest
     CheckRequest: TCheckRequest
     ManageRequestRequest: TManageRequestRequest
@@ -84,10 +86,12 @@ class TCmsRequest(_message.Message):
     WalleListTasksRequest: TWalleListTasksRequest
     WalleCheckTaskRequest: TWalleCheckTaskRequest
     WalleRemoveTaskRequest: TWalleRemoveTaskRequest
-    def __init__(self, PermissionRequest: _Optional[_Union[TPermissionRequest, _Mapping]] = ..., CheckRequest: _Optional[_Union[TCheckRequest, _Mapping]] = ..., ManageRequestRequest: _Optional[_Union[TManageRequestRequest, _Mapping]] = ..., ManagePermissionRequest: _Optional[_Union[TManagePermissionRequest, _Mapping]] = ..., Notification: _Optional[_Union[TNotification, _Mapping]] = ..., ManageNotificationRequest: _Optional[_Union[TManageNotificationRequest, _Mapping]] = ..., ClusterStateRequest: _Optional[_Union[TClusterStateRequest, _Mapping]] = ..., GetConfigRequest: _Optional[_Union[TGetConfigRequest, _Mapping]] = ..., SetConfigRequest: _Optional[_Union[TSetConfigRequest, _Mapping]] = ..., GetLogTailRequest: _Optional[_Union[TGetLogTailRequest, _Mapping]] = ..., SetMarkerRequest: _Optional[_Union[TSetMarkerRequest, _Mapping]] = ..., ResetMarkerRequest: _Optional[_Union[TResetMarkerRequest, _Mapping]] = ..., ConditionalPermissionRequest: _Optional[_Union[TConditionalPermissionRequest, _Mapping]] = ..., WalleCreateTaskRequest: _Optional[_Union[TWalleCreateTaskRequest, _Mapping]] = ..., WalleListTasksRequest: _Optional[_Union[TWalleListTasksRequest, _Mapping]] = ..., WalleCheckTaskRequest: _Optional[_Union[TWalleCheckTaskRequest, _Mapping]] = ..., WalleRemoveTaskRequest: _Optional[_Union[TWalleRemoveTaskRequest, _Mapping]] = ...) -> None: ...
+    PlanRequest: TPlanRequest
+    OkToStopRequest: TOkToStopRequest
+    def __init__(self, PermissionRequest: _Optional[_Union[TPermissionRequest, _Mapping]] = ..., CheckRequest: _Optional[_Union[TCheckRequest, _Mapping]] = ..., ManageRequestRequest: _Optional[_Union[TManageRequestRequest, _Mapping]] = ..., ManagePermissionRequest: _Optional[_Union[TManagePermissionRequest, _Mapping]] = ..., Notification: _Optional[_Union[TNotification, _Mapping]] = ..., ManageNotificationRequest: _Optional[_Union[TManageNotificationRequest, _Mapping]] = ..., ClusterStateRequest: _Optional[_Union[TClusterStateRequest, _Mapping]] = ..., GetConfigRequest: _Optional[_Union[TGetConfigRequest, _Mapping]] = ..., SetConfigRequest: _Optional[_Union[TSetConfigRequest, _Mapping]] = ..., GetLogTailRequest: _Optional[_Union[TGetLogTailRequest, _Mapping]] = ..., SetMarkerRequest: _Optional[_Union[TSetMarkerRequest, _Mapping]] = ..., ResetMarkerRequest: _Optional[_Union[TResetMarkerRequest, _Mapping]] = ..., ConditionalPermissionRequest: _Optional[_Union[TConditionalPermissionRequest, _Mapping]] = ..., WalleCreateTaskRequest: _Optional[_Union[TWalleCreateTaskRequest, _Mapping]] = ..., WalleListTasksRequest: _Optional[_Union[TWalleListTasksRequest, _Mapping]] = ..., WalleCheckTaskRequest: _Optional[_Union[TWalleCheckTaskRequest, _Mapping]] = ..., WalleRemoveTaskRequest: _Optional[_Union[TWalleRemoveTaskRequest, _Mapping]] = ..., PlanRequest: _Optional[_Union[TPlanRequest, _Mapping]] = ..., OkToStopRequest: _Optional[_Union[TOkToStopRequest, _Mapping]] = ...) -> None: ...
 
 class TCmsResponse(_message.Message):
-    __slots__ = ("Status", "PermissionResponse", "ManageRequestResponse", "ManagePermissionResponse", "NotificationResponse", "ManageNotificationResponse", "ClusterStateResponse", "GetConfigResponse", "SetConfigResponse", "GetLogTailResponse", "SetMarkerResponse", "ResetMarkerResponse", "ConditionalPermissionResponse", "WalleCreateTaskResponse", "WalleListTasksResponse", "WalleCheckTaskResponse", "WalleRemoveTaskResponse")
+    __slots__ = ("Status", "PermissionResponse", "ManageRequestResponse", "ManagePermissionResponse", "NotificationResponse", "ManageNotificationResponse", "ClusterStateResponse", "GetConfigResponse", "SetConfigResponse", "GetLogTailResponse", "SetMarkerResponse", "ResetMarkerResponse", "ConditionalPermissionResponse", "WalleCreateTaskResponse", "WalleListTasksResponse", "WalleCheckTaskResponse", "WalleRemoveTaskResponse", "PlanResponse", "OkToStopResponse")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     PERMISSIONRESPONSE_FIELD_NUMBER: _ClassVar[int]
     MANAGEREQUESTRESPONSE_FIELD_NUMBER: _ClassVar[int]
@@ -105,6 +109,8 @@ class TCmsResponse(_message.Message):
     WALLELISTTASKSRESPONSE_FIELD_NUMBER: _ClassVar[int]
     WALLECHECKTASKRESPONSE_FIELD_NUMBER: _ClassVar[int]
     WALLEREMOVETASKRESPONSE_FIELD_NUMBER: _ClassVar[int]
+    PLANRESPONSE_FIELD_NUMBER: _ClassVar[int]
+    OKTOSTOPRESPONSE_FIELD_NUMBER: _ClassVar[int]
     Status: TStatus
     PermissionResponse: TPermissionResponse
     ManageRequestResponse: TManageRequestResponse
@@ -122,7 +128,9 @@ class TCmsResponse(_message.Message):
     WalleListTasksResponse: TWalleListTasksResponse
     WalleCheckTaskResponse: TWalleCheckTaskResponse
     WalleRemoveTaskResponse: TWalleRemoveTaskResponse
-    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., PermissionResponse: _Optional[_Union[TPermissionResponse, _Mapping]] = ..., ManageRequestResponse: _Optional[_Union[TManageRequestResponse, _Mapping]] = ..., ManagePermissionResponse: _Optional[_Union[TManagePermissionResponse, _Mapping]] = ..., NotificationResponse: _Optional[_Union[TNotificationResponse, _Mapping]] = ..., ManageNotificationResponse: _Optional[_Union[TManageNotificationResponse, _Mapping]] = ..., ClusterStateResponse: _Optional[_Union[TClusterStateResponse, _Mapping]] = ..., GetConfigResponse: _Optional[_Union[TGetConfigResponse, _Mapping]] = ..., SetConfigResponse: _Optional[_Union[TSetConfigResponse, _Mapping]] = ..., GetLogTailResponse: _Optional[_Union[TGetLogTailResponse, _Mapping]] = ..., SetMarkerResponse: _Optional[_Union[TSetMarkerResponse, _Mapping]] = ..., ResetMarkerResponse: _Optional[_Union[TResetMarkerResponse, _Mapping]] = ..., ConditionalPermissionResponse: _Optional[_Union[TConditionalPermissionResponse, _Mapping]] = ..., WalleCreateTaskResponse: _Optional[_Union[TWalleCreateTaskResponse, _Mapping]] = ..., WalleListTasksResponse: _Optional[_Union[TWalleListTasksResponse, _Mapping]] = ..., WalleCheckTaskResponse: _Optional[_Union[TWalleCheckTaskResponse, _Mapping]] = ..., WalleRemoveTaskResponse: _Optional[_Union[TWalleRemoveTaskResponse, _Mapping]] = ...) -> None: ...
+    PlanResponse: TPlanResponse
+    OkToStopResponse: TOkToStopResponse
+    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., PermissionResponse: _Optional[_Union[TPermissionResponse, _Mapping]] = ..., ManageRequestResponse: _Optional[_Union[TManageRequestResponse, _Mapping]] = ..., ManagePermissionResponse: _Optional[_Union[TManagePermissionResponse, _Mapping]] = ..., NotificationResponse: _Optional[_Union[TNotificationResponse, _Mapping]] = ..., ManageNotificationResponse: _Optional[_Union[TManageNotificationResponse, _Mapping]] = ..., ClusterStateResponse: _Optional[_Union[TClusterStateResponse, _Mapping]] = ..., GetConfigResponse: _Optional[_Union[TGetConfigResponse, _Mapping]] = ..., SetConfigResponse: _Optional[_Union[TSetConfigResponse, _Mapping]] = ..., GetLogTailResponse: _Optional[_Union[TGetLogTailResponse, _Mapping]] = ..., SetMarkerResponse: _Optional[_Union[TSetMarkerResponse, _Mapping]] = ..., ResetMarkerResponse: _Optional[_Union[TResetMarkerResponse, _Mapping]] = ..., ConditionalPermissionResponse: _Optional[_Union[TConditionalPermissionResponse, _Mapping]] = ..., WalleCreateTaskResponse: _Optional[_Union[TWalleCreateTaskResponse, _Mapping]] = ..., WalleListTasksResponse: _Optional[_Union[TWalleListTasksResponse, _Mapping]] = ..., WalleCheckTaskResponse: _Optional[_Union[TWalleCheckTaskResponse, _Mapping]] = ..., WalleRemoveTaskResponse: _Optional[_Union[TWalleRemoveTaskResponse, _Mapping]] = ..., PlanResponse: _Optional[_Union[TPlanResponse, _Mapping]] = ..., OkToStopResponse: _Optional[_Union[TOkToStopResponse, _Mapping]] = ...) -> None: ...
 
 class TStatus(_message.Message):
     __slots__ = ("Code", "Reason")
@@ -860,6 +868,71 @@ class TWalleRemoveTaskResponse(_message.Message):
     STATUS_FIELD_NUMBER: _ClassVar[int]
     Status: TStatus
     def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ...) -> None: ...
+
+class TPlanRequest(_message.Message):
+    __slots__ = ("User", "Hosts", "AvailabilityMode", "TenantPolicy", "Duration")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    AVAILABILITYMODE_FIELD_NUMBER: _ClassVar[int]
+    TENANTPOLICY_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    User: str
+    Hosts: _containers.RepeatedScalarFieldContainer[str]
+    AvailabilityMode: EAvailabilityMode
+    TenantPolicy: ETenantPolicy
+    Duration: int
+    def __init__(self, User: _Optional[str] = ..., Hosts: _Optional[_Iterable[str]] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., TenantPolicy: _Optional[_Union[ETenantPolicy, str]] = ..., Duration: _Optional[int] = ...) -> None: ...
+
+class TPlanResponse(_message.Message):
+    __slots__ = ("Status", "Rounds", "LowerBound", "LowerBoundReason", "EstimatedEnd", "Blocked")
+    class TRound(_message.Message):
+        __slots__ = ("Hosts", "Start", "End")
+        HOSTS_FIELD_NUMBER: _ClassVar[int]
+        START_FIELD_NUMBER: _ClassVar[int]
+        END_FIELD_NUMBER: _ClassVar[int]
+        Hosts: _containers.RepeatedScalarFieldContainer[str]
+        Start: int
+        End: int
+        def __init__(self, Hosts: _Optional[_Iterable[str]] = ..., Start: _Optional[int] = ..., End: _Optional[int] = ...) -> None: ...
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    LOWERBOUND_FIELD_NUMBER: _ClassVar[int]
+    LOWERBOUNDREASON_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATEDEND_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_FIELD_NUMBER: _ClassVar[int]
+    Status: TStatus
+    Rounds: _containers.RepeatedCompositeFieldContainer[TPlanResponse.TRound]
+    LowerBound: int
+    LowerBoundReason: str
+    EstimatedEnd: int
+    Blocked: _containers.RepeatedCompositeFieldContainer[TAction]
+    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., Rounds: _Optional[_Iterable[_Union[TPlanResponse.TRound, _Mapping]]] = ..., LowerBound: _Optional[int] = ..., LowerBoundReason: _Optional[str] = ..., EstimatedEnd: _Optional[int] = ..., Blocked: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ...) -> None: ...
+
+class TOkToStopRequest(_message.Message):
+    __slots__ = ("User", "Hosts", "AvailabilityMode", "TenantPolicy", "Duration")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    AVAILABILITYMODE_FIELD_NUMBER: _ClassVar[int]
+    TENANTPOLICY_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    User: str
+    Hosts: _containers.RepeatedScalarFieldContainer[str]
+    AvailabilityMode: EAvailabilityMode
+    TenantPolicy: ETenantPolicy
+    Duration: int
+    def __init__(self, User: _Optional[str] = ..., Hosts: _Optional[_Iterable[str]] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., TenantPolicy: _Optional[_Union[ETenantPolicy, str]] = ..., Duration: _Optional[int] = ...) -> None: ...
+
+class TOkToStopResponse(_message.Message):
+    __slots__ = ("Status", "Hosts", "UpperBound", "Refused")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    UPPERBOUND_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    Status: TStatus
+    Hosts: _containers.RepeatedScalarFieldContainer[str]
+    UpperBound: int
+    Refused: _containers.RepeatedCompositeFieldContainer[TAction]
+    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., Hosts: _Optional[_Iterable[str]] = ..., UpperBound: _Optional[int] = ..., Refused: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ...) -> None: ...
 
 class TWatchRequest(_message.Message):
     __slots__ = ("User", "RequestId")

@@ -93,6 +93,31 @@ def _notification_tree(stored: messages.StoredNotification) -> Tree:
     return tree
 
 
+def plan_response(answer: messages.PlanResponse) -> Tree:
+    """TPlanResponse."""
+    tree: Tree = {"Status": status_tree(answer.status)}
+    if answer.estimated_end is not None:
+        tree["LowerBound"] = answer.lower_bound
+        tree["LowerBoundReason"] = answer.lower_bound_reason
+        tree["EstimatedEnd"] = answer.estimated_end
+    if answer.rounds:
+        tree["Rounds"] = [{"Hosts": list(each.hosts), "Start": each.start, "End": each.end} for each in answer.rounds]
+    if answer.blocked:
+        tree["Blocked"] = [action_tree(action) for action in answer.blocked]
+    return tree
+
+
+def ok_to_stop_response(answer: messages.OkToStopResponse) -> Tree:
+    """TOkToStopResponse."""
+    tree: Tree = {"Status": status_tree(answer.status)}
+    if answer.status.code is StatusCode.OK:
+        tree["Hosts"] = list(answer.hosts)
+        tree["UpperBound"] = answer.upper_bound
+    if answer.refused:
+        tree["Refused"] = [action_tree(action) for action in answer.refused]
+    return tree
+
+
 def status_only(answer: messages.MarkerResponse | messages.ConfigResponse | messages.WalleTaskAnswer) -> Tree:
     """An answer that is nothing but its status."""
     return {"Status": status_tree(answer.status)}

@@ -150,6 +150,17 @@ def walle_remove(tree: Tree) -> messages.WalleRemoveTask:
     return messages.WalleRemoveTask(task_id=tree.get("TaskId", ""))
 
 
+def plan(tree: Tree) -> messages.PlanRequest:
+    """TPlanRequest, TOkToStopRequest."""
+    return messages.PlanRequest(
+        user=tree.get("User", ""),
+        hosts=tree.get("Hosts", ()),
+        availability_mode=AvailabilityMode(tree.get("AvailabilityMode", AvailabilityMode.MAX_AVAILABILITY)),
+        tenant_policy=TenantPolicy(tree.get("TenantPolicy", TenantPolicy.DEFAULT)),
+        duration=tree.get("Duration"),
+    )
+
+
 def _marker(tree: Tree, *, reset: bool) -> messages.SetMarker:
     items = tree.get("Items", {})
     return messages.SetMarker(

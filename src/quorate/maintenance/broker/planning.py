@@ -1,0 +1,72 @@
+"""Plans: asked like anything else, answered beside everything else, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from quorate.api.maintenance.action import StatusCode
+from quorate.api.struct import replace
+from quorate.maintenance.broker.answers import OK
+from quorate.maintenance.broker.callers import user_of
+from quorate.maintenance.broker.core import Core
+from quorate.maintenance.broker.declined import Declined
+from quorate.maintenance.evaluation import Refusal
+from quorate.maintenance.messages import Action, Caller, OkToStopResponse, PlanRequest, PlanResponse, Round
+from quorate.maintenance.moments import later
+from quorate.maintenance.planner.plan import Question, ok_to_stop, plan
+
+
+class Planning:
+    """What a cluster allows, told in advance."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        #: A plan takes seconds on a large cluster: whoever comes meanwhile waits.
+        self._one = asyncio.Lock()
+
+    async def plan(self, asked: PlanRequest, caller: Caller) -> PlanResponse:
+        """Rounds from now on, each as long as a host is away."""
+        async with self._one:
+            question, now = self._question(asked, caller), self._core.open()
+            found = await plan(self._core.model, question, now)
+        span = asked.duration or self._core.config.default_permission_duration.microseconds
+        rounds = tuple(
+            Round(hosts=hosts, start=later(now, number * span), end=later(now, (number + 1) * span))
+            for number, hosts in enumerate(found.rounds)
+        )
+        return PlanResponse(
+            status=OK,
+            rounds=rounds,
+            lower_bound=found.bound.rounds,
+            lower_bound_reason=found.bound.reason,
+            estimated_end=rounds[-1].end if rounds else now,
+            blocked=_told(found.blocked),
+        )
+
+    async def ok_to_stop(self, asked: PlanRequest, caller: Caller) -> OkToStopResponse:
+        """The largest set."""
+        async with self._one:
+            question, now = self._question(asked, caller), self._core.open()
+            found = await ok_to_stop(self._core.model, question, now)
+        return OkToStopResponse(status=OK, hosts=found.hosts, upper_bound=found.at_most, refused=_told(found.refused))
+
+    def _question(self, asked: PlanRequest, caller: Caller) -> Question:
+        owner = user_of(asked.user, caller)
+        model = self._core.model
+        for host in asked.hosts:
+            if not model.nodes_of(host):
+                raise Declined(StatusCode.NO_SUCH_HOST, f"there is no host {host!r}: expected a host name or a node id")
+        every = (node.host for node in model.nodes())
+        return Question(
+            hosts=tuple(dict.fromkeys(asked.hosts or every)),
+            mode=asked.availability_mode,
+            tenant_policy=asked.tenant_policy,
+            duration=asked.duration,
+            order=self._core.book.counters.requests + 1,
+            owner=owner,
+        )
+
+
+def _told(refusals: Iterable[Refusal]) -> tuple[Action, ...]:
+    return tuple(replace(refusal.action, issue=refusal.issue) for refusal in refusals)
