@@ -4,8 +4,12 @@
 the broker, ``places`` what a node and a drive are. ``numbers`` are what it knows them by, ``allocation`` gives them.
 ``locks`` tells the lock table, which the volumes look into before each step, what permissions hold.
 
-``requests`` submits PermissionRequests and Notifications that people apply, and writes the answers; ``projections``
-shows what the ledger holds as objects, and puts right what somebody changed there; ``markers`` writes markers onto
-drives, nodes and replicas; ``config`` takes over the BrokerConfig. ``tenure`` begins and ends all of it with each term
+``requests`` submits PermissionRequests that people apply, ``notices`` their Notifications; ``projections`` shows what
+the ledger holds as objects (``shown``), and puts right what somebody changed there; ``markers`` writes markers onto
+drives, nodes and replicas; ``config`` takes over the BrokerConfig. ``broker`` begins and ends all of it with each term
 of leadership: a model is believed only when every cache has caught up.
 """
+
+from quorate.maintenance.live.broker import LiveBroker
+
+__all__ = ["LiveBroker"]

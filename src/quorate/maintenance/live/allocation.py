@@ -22,13 +22,18 @@ from typing import Any, Final, Protocol
 from quorate.api import core
 from quorate.api.annotation_keys import BROKER_ID
 from quorate.api.baremetal import Drive
-from quorate.api.maintenance.broker_ledger import LedgerCounters
 from quorate.api.meta import Resource
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.datamesh import TransitionType
 from quorate.api.struct import replace
 from quorate.engine import Controller, Index, Key, Patch, Plan, Reader, Signal, Watch
+from quorate.engine.clock import Clock
+from quorate.engine.logs import get_logger
+from quorate.maintenance.broker.declined import Declined
+from quorate.maintenance.live.asking import PAUSE
 from quorate.maintenance.live.numbers import Names, Numbers, number_on
+
+log = get_logger(__name__)
 
 THE_NUMBERS: Final = Key("", "broker-numbers")
 #: So many are written in one pass: a plan is not to grow with the cluster.
@@ -45,8 +50,8 @@ KINDS: Final[tuple[type[Resource], ...]] = (core.Node, Drive, ReplicatedVolume, 
 class Ledger(Protocol):
     """Where the last numbers given are kept."""
 
-    async def take_numbers(self, *, nodes: int = 0, drives: int = 0, groups: int = 0) -> LedgerCounters:
-        """Move the counters on by so many; returns where they are then."""
+    async def take_numbers(self, *, nodes: int = 0, drives: int = 0, groups: int = 0) -> tuple[range, range, range]:
+        """Move the counters on by so many; returns what is then free, in this order. Declined: not now."""
         ...
 
 
@@ -63,8 +68,11 @@ class Lacking:
 class Allocation:
     """The controller, and the numbers that it has in hand."""
 
-    def __init__(self, ledger: Ledger, names: Names, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    def __init__(
+        self, ledger: Ledger, names: Names, start: Callable[[Coroutine[Any, Any, None]], None], clock: Clock
+    ) -> None:
         """``start`` has something carried on beside the passes."""
+        self._clock = clock
         self._ledger = ledger
         self._names = names
         self._start = start
@@ -142,23 +150,32 @@ class Allocation:
             self._start(self._take(missing))
 
     async def _take(self, missing: Mapping[str, int]) -> None:
-        """Move the counters on. They are also above whatever is written on objects: a lost ledger gives none twice."""
+        """Move the counters on, above whatever is written on objects: also a ledger that was lost gives none twice."""
         try:
-            counters = await self._ledger.take_numbers(**missing)
-            behind = {name: seen - last for name, seen, last in self._seen(counters) if seen > last - missing[name]}
-            if behind:
-                counters = await self._ledger.take_numbers(**{name: missing[name] + by for name, by in behind.items()})
-            for name, count in missing.items():
-                last = getattr(counters, name)
-                self._free[name].extend(range(last - count + 1, last + 1))
+            wanted = {name: missing.get(name, 0) for name in self._free}
+            while any(wanted.values()):
+                taken = dict(zip(self._free, await self._ledger.take_numbers(**wanted), strict=True))
+                for name, numbers in taken.items():
+                    usable = [number for number in numbers if number > self._highest(name)]
+                    self._free[name].extend(usable[: missing.get(name, 0)])
+                    lacking = missing.get(name, 0) - len(usable)
+                    wanted[name] = lacking + max(0, self._highest(name) - numbers.stop + 1) if lacking > 0 else 0
+        except Declined as declined:
+            log.warning("no numbers for new objects", why=str(declined))
+            await self._clock.sleep(PAUSE)
         finally:
             self._taking = False
             self._signal.wake(THE_NUMBERS)
 
-    def _seen(self, counters: LedgerCounters) -> Iterator[tuple[str, int, int]]:
-        yield "nodes", self._names.nodes.highest, counters.nodes
-        yield "drives", self._names.drives.highest, counters.drives
-        yield "groups", max(self._names.groups.highest, self._names.replicas.highest), counters.groups
+    def _highest(self, counter: str) -> int:
+        names = self._names
+        match counter:
+            case "nodes":
+                return names.nodes.highest
+            case "drives":
+                return names.drives.highest
+            case _:
+                return max(names.groups.highest, names.replicas.highest)
 
 
 def _write(obj: Resource, number: int) -> Patch:

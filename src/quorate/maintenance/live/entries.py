@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -21,7 +22,8 @@ class Entries:
     request_of: Mapping[str, RequestEntry] = field(default_factory=dict)
     notification_of: Mapping[str, NotificationEntry] = field(default_factory=dict)
     permissions_of: Mapping[str, tuple[PermissionEntry, ...]] = field(default_factory=dict)
-    #: By request id: the place in the queue, from 1.
+    #: By request id: what it got so far, and the place in the queue, from 1.
+    got: Mapping[str, tuple[PermissionEntry, ...]] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -42,10 +44,11 @@ class Reading:
 
 
 def _read(ledger: Ledger) -> Entries:
-    permissions_of: dict[str, tuple[PermissionEntry, ...]] = {}
+    permissions_of: defaultdict[str, list[PermissionEntry]] = defaultdict(list)
+    got: defaultdict[str, list[PermissionEntry]] = defaultdict(list)
     for entry in ledger.permissions:
-        if entry.object_uid:
-            permissions_of[entry.object_uid] = (*permissions_of.get(entry.object_uid, ()), entry)
+        permissions_of[entry.object_uid].append(entry)
+        got[entry.request_id].append(entry)
     queue = sorted(ledger.requests, key=lambda entry: (entry.priority, entry.order))
     return Entries(
         permissions={names.permission(entry.order): entry for entry in ledger.permissions},
@@ -56,6 +59,7 @@ def _read(ledger: Ledger) -> Entries:
         tasks={names.walle_task(entry.id): entry for entry in ledger.tasks},
         request_of={entry.object_uid: entry for entry in ledger.requests if entry.object_uid},
         notification_of={entry.object_uid: entry for entry in ledger.notifications if entry.object_uid},
-        permissions_of=permissions_of,
+        permissions_of={uid: tuple(found) for uid, found in permissions_of.items() if uid},
+        got={request_id: tuple(found) for request_id, found in got.items() if request_id},
         places={entry.id: place for place, entry in enumerate(queue, 1)},
     )

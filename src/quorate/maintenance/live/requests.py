@@ -48,15 +48,12 @@ from quorate.maintenance.entries import PermissionEntry, RequestEntry
 from quorate.maintenance.live import words
 from quorate.maintenance.live.asking import Answer, Asking
 from quorate.maintenance.live.entries import Entries
+from quorate.maintenance.live.shown import MESSAGE, REFUSED
 from quorate.maintenance.messages import Caller, PermissionResponse
 from quorate.maintenance.moments import to_datetime
 
 BY_UID: Final = "by uid"
 
-#: What ``message`` has room for.
-_MESSAGE: Final = 1024
-#: So many refusals are shown; all of them, each with its blockers, might be more than an object can hold.
-_REFUSED: Final = 200
 #: Seconds after which to ask again when the broker cannot answer and does not say when.
 _RETRY: Final = 10.0
 
@@ -206,13 +203,13 @@ def composed(view: RequestView, said: PermissionResponse, now: datetime) -> Perm
         observed_generation=generation,
         id=view.stored.id if view.stored is not None else "",
         code=said.status.code,
-        message=said.status.reason[:_MESSAGE],
+        message=said.status.reason[:MESSAGE],
         deadline=deadline,
         position=view.place,
         permissions=tuple(entry.id for entry in view.permissions),
         refused=tuple(
             RefusedAction(action=words.shown(action), issue=action.issue or Issue())
-            for action in said.refused[:_REFUSED]
+            for action in said.refused[:REFUSED]
         ),
         conditions=conditions.merge(before.conditions, [verdict], now=now, generation=generation),
     )
