@@ -27,6 +27,7 @@ from quorate.engine.writer import REQUEST_TIMEOUT, surely_not_done
 from quorate.errors import (
     AlreadyExists,
     Conflict,
+    EpochPassed,
     NotFound,
     NotLeader,
     OutcomeUnknown,
@@ -73,7 +74,7 @@ class LedgerKeeper:
     async def take_over(self, epoch: int | None) -> Ledger:
         """Write our epoch into the ledger, so that whoever had it before can write no more; then it is ours to read.
 
-        NotLeader: the ledger knows a later epoch than ``epoch``. None: nobody is elected, the next number is ours.
+        EpochPassed: the ledger knows a later epoch than ``epoch``. None: nobody is elected, the next number is ours.
         """
         while True:
             found = await self._read_or_create()
@@ -81,9 +82,10 @@ class LedgerKeeper:
             ours = epoch if epoch is not None else before.epoch + 1
             again = before.epoch == ours and before.holder == self._holder
             if before.epoch >= ours and not again:
-                raise NotLeader(
-                    f"the ledger belongs to epoch {before.epoch} of {before.holder}, ours is {ours}: another leads. "
-                    f"If the Lease was deleted, set its leaseTransitions above {before.epoch}"
+                raise EpochPassed(
+                    f"the ledger belongs to epoch {before.epoch} of {before.holder}, ours is {ours}: another leads, or "
+                    f"the Lease was deleted; our next one will be above {before.epoch}",
+                    known=before.epoch,
                 )
             after = replace(before, epoch=ours, holder=self._holder, revision=before.revision + 1)
             self._epoch = before.epoch  # until ours is written, what is there is what we read
