@@ -6,6 +6,7 @@ import click
 
 from quorate.cli import (
     agent,
+    broker,
     completion,
     config,
     controller,
@@ -30,6 +31,7 @@ for command in (
     up.up,
     controller.controller,
     agent.agent,
+    broker.broker,
     explain.explain,
     maintenance.maintenance,
     fault.fault,

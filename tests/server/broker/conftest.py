@@ -21,7 +21,7 @@ class Client:
     """JSON in, status and JSON out."""
 
     session: aiohttp.ClientSession
-    stop: Callable[[], Awaitable[None]]
+    stop: Callable[[], Awaitable[None]] | None = None
 
     async def call(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         given = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}

@@ -66,7 +66,6 @@ async def test_an_empty_message_is_a_message(
         (b"\xff", "the body is not JSON"),
         (b'{"Uzer": "u"}', "Uzer: there is no such field"),
         (b'{"Actions": [{"Type": "NO"}]}', "Actions[0].Type: must be one of"),
-        (b'{"Actions": [{"Issue": {}}]}', "Actions[0].Issue: is only for answers"),
     ],
 )
 async def test_malformed_input_is_told_where(client: Client, broker: FakeBroker, body: bytes, said: str) -> None:
@@ -75,6 +74,21 @@ async def test_malformed_input_is_told_where(client: Client, broker: FakeBroker,
     assert answer["Status"]["Code"] == "WRONG_REQUEST"
     assert said in answer["Status"]["Reason"]
     assert broker.asked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("permissionrequest", {"Actions": [{"Issue": {}}]}, "Actions[0].Issue: is only for answers"),
+        ("setconfigrequest", {"Config": {"ClusterLimits": {"DisabledNodesRatioLimit": 101}}}, "Config.ClusterLimits"),
+    ],
+)
+async def test_what_fits_but_makes_no_sense_is_a_wrong_request(
+    client: Client, broker: FakeBroker, path: str, body: Any, said: str
+) -> None:
+    code, answer = await client.post(f"{API}/{path}", body)
+    assert (code, answer["Status"]["Code"], broker.asked) == (200, "WRONG_REQUEST", [])
+    assert answer["Status"]["Reason"].startswith(said)
 
 
 async def test_a_body_without_end_is_refused(client: Client) -> None:

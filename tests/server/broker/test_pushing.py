@@ -49,6 +49,7 @@ async def test_a_parameter_that_is_not_there(client: Client, broker: FakeBroker)
 async def test_a_stopping_server_ends_its_streams(client: Client) -> None:
     async with client.session.get(EVENTS) as stream:
         await stream.content.readuntil(b"\n\n")
+        assert client.stop is not None
         await client.stop()
         assert await stream.content.read() == b""
 

@@ -144,6 +144,14 @@ async def test_changes_are_pushed(channel: grpc.aio.Channel, broker: FakeBroker)
     assert broker.watched == [("u", "u-r-1")]
 
 
+async def test_a_watch_for_nobody_who_can_be_is_refused(channel: grpc.aio.Channel) -> None:
+    method: Any = channel.unary_stream("/quorate.cms.Cms/Watch")
+    for body in (b"\xff", b"\x0a\x01\xc9"):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            [change async for change in method(body)]
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
 async def test_a_port_that_is_taken(listener: GrpcListener, broker: FakeBroker) -> None:
     with pytest.raises(CannotListen, match=f"cannot listen on 127.0.0.1 port {listener.port}"):
         await serve_grpc(broker.as_broker, Access(), host="127.0.0.1", port=listener.port)

@@ -168,6 +168,23 @@ ASKED: list[tuple[Any, dict[str, Any], Any]] = [
     ),
     (questions.walle_list, {}, m.WalleListTasks()),
     (questions.walle_check, {"TaskId": "t"}, m.WalleCheckTask(task_id="t")),
+    (
+        questions.plan,
+        {
+            "User": "u",
+            "Hosts": ("h1",),
+            "AvailabilityMode": "MODE_KEEP_AVAILABLE",
+            "TenantPolicy": "NONE",
+            "Duration": 9,
+        },
+        m.PlanRequest(
+            user="u",
+            hosts=("h1",),
+            availability_mode=AvailabilityMode.KEEP_AVAILABLE,
+            tenant_policy=TenantPolicy.NONE,
+            duration=9,
+        ),
+    ),
     (questions.walle_remove, {"TaskId": "t"}, m.WalleRemoveTask(task_id="t")),
 ]
 
@@ -434,6 +451,32 @@ ANSWERED: list[tuple[str, Any, Any, dict[str, Any]]] = [
         answers.walle_check_response,
         m.WalleTaskAnswer(status=m.Status(code=StatusCode.WRONG_REQUEST, reason="no task t"), task=m.WalleTask(id="t")),
         {"Status": {"Code": "WRONG_REQUEST", "Reason": "no task t"}},
+    ),
+    (
+        "TPlanResponse",
+        answers.plan_response,
+        m.PlanResponse(
+            status=OK,
+            rounds=(m.Round(hosts=("h1", "h2"), start=1, end=2),),
+            lower_bound=1,
+            lower_bound_reason="group 0",
+            estimated_end=2,
+            blocked=(m.Action(type=ActionType.SHUTDOWN_HOST, host="h3", issue=ISSUE),),
+        ),
+        {
+            "Status": {"Code": "OK"},
+            "Rounds": [{"Hosts": ["h1", "h2"], "Start": "1", "End": "2"}],
+            "LowerBound": 1,
+            "LowerBoundReason": "group 0",
+            "EstimatedEnd": "2",
+            "Blocked": [{"Type": "SHUTDOWN_HOST", "Host": "h3", "Issue": ISSUE_JSON}],
+        },
+    ),
+    (
+        "TOkToStopResponse",
+        answers.ok_to_stop_response,
+        m.OkToStopResponse(status=OK, hosts=("h1",), upper_bound=1, refused=(SHUTDOWN,)),
+        {"Status": {"Code": "OK"}, "Hosts": ["h1"], "UpperBound": 1, "Refused": [ACTION_JSON]},
     ),
     (
         "TChange",

@@ -121,6 +121,8 @@ def test_long_values_are_not_repeated_in_full() -> None:
         (b"\x48\x07", "AvailabilityMode"),  # number 7 of an enumeration that ends at 2
         (b"\x12\x00\x12\x02\x08\x63", "Actions[1].Type"),
         (b"\x08\x01", "User"),  # a number where text belongs
+        (b"\x0a\x01\xc9", "User"),  # half of a character
+        (b"\x12\x03\x1a\x01\xc9", "Actions[0].Services[0]"),
     ],
 )
 def test_protobuf_values_that_a_field_cannot_have_are_refused_by_name(sent: bytes, field: str) -> None:

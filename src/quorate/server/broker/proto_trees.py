@@ -78,6 +78,8 @@ def _value(field: FieldDescriptor, value: Any) -> Any:
         return MessageToDict(value) if field.message_type.full_name == FREE_FORM else read(value)
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
+    if type(value) is bytes:  # proto2 does not look at text when it parses
+        raise Malformed("is not UTF-8")
     return value
 
 

@@ -119,16 +119,19 @@ class _Service:
     async def watch(self, body: bytes, context: _Context) -> AsyncIterator[Message]:
         asked = await _parsed(cms_pb2.TWatchRequest(), body, context)
         try:
-            user = self._streams.allowed(self._caller(context), asked.User)
+            tree = proto_trees.read(asked)
+            user = self._streams.allowed(self._caller(context), tree.get("User", ""))
+        except Malformed as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except Unauthorized as error:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
         except Forbidden as error:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
         await context.send_initial_metadata(())  # now it listens
-        async with aclosing(self._streams.changes(user, asked.RequestId)) as changes:
-            async for tree in changes:
-                if tree is not None:
-                    yield proto_trees.write(tree, cms_pb2.TChange())
+        async with aclosing(self._streams.changes(user, tree.get("RequestId", ""))) as changes:
+            async for change in changes:
+                if change is not None:
+                    yield proto_trees.write(change, cms_pb2.TChange())
 
     def _caller(self, context: _Context) -> Caller:
         if self._access.open:
