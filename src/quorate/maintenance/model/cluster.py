@@ -291,7 +291,7 @@ class ClusterModel:
     def node_items(self, host: str) -> tuple[NodeItem, ...]:
         """The nodes of a host: by its name, or else by a node's id."""
         if (named := self._hosts.get(host)) is not None:
-            return tuple(named.values())
+            return tuple(sorted(named.values(), key=lambda node: node.id))
         if host.isascii() and host.isdecimal() and len(host) <= _ID_DIGITS and str(int(host)) == host:
             node = self._nodes.get(int(host))
             return () if node is None or node.info is None else (node,)

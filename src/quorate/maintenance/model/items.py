@@ -7,6 +7,7 @@ without looking at the others. The count says "look closer", never "no": whether
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 
 from quorate.api.maintenance.action import HostState
@@ -182,9 +183,10 @@ class VDiskItem(Item):
 
     def link(self) -> None:
         """It is there."""
-        self.node.vdisks.append(self)
+        # By id, so that the same cluster gives the same answer in whatever order it became known.
+        insort(self.node.vdisks, self, key=_identity)
         for drive in self.drives:
-            drive.vdisks.append(self)
+            insort(drive.vdisks, self, key=_identity)
         self.shift(self.node.troubled + sum(drive.troubled for drive in self.drives) + self.troubled)
 
     def unlink(self) -> None:
@@ -199,6 +201,10 @@ class VDiskItem(Item):
         before = self.troubles
         self.troubles += step
         self.group.troubled += (self.troubles > 0) - (before > 0)
+
+
+def _identity(vdisk: VDiskItem) -> VDiskId:
+    return vdisk.info.id
 
 
 class GroupItem:

@@ -1,6 +1,7 @@
 """The checks of a node, a drive and a replica, in the specification's order; the first failure gives the reason.
 
-- Node: its own lock, the tenant's and the cluster's limits, its replicas, its rings.
+- Node: its own lock, the tenant's and the cluster's limits, its replicas, its rings. One that is surely down already
+  may be worked on whatever the rest says; only a change of a volume's members that is under way must not be disturbed.
 - Drive: its replicas.
 - Replica: locks on it, on its drive, on its node; then its group.
 
@@ -31,19 +32,13 @@ def take(inquiry: Inquiry, item: Item) -> Objection | None:
 
 def take_node(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     """A node goes down, with everything on it."""
-    objection = objection_to(inquiry, node) or _objection_to_state(inquiry, node) or objection_to_limits(inquiry, node)
-    if objection is not None:
-        return objection
-    for replica in node.vdisks:
-        if (objection := _take_replica(inquiry, replica, through=node)) is not None:
-            return objection
-    for group in node.guests.values():
-        if (objection := objection_to_step(inquiry, group)) is not None:
-            return objection
-    if (objection := objection_to_rings(inquiry, node)) is not None:
-        return objection
-    inquiry.trial.take(node, inquiry.taken)
-    return None
+    objection = objection_to(inquiry, node) or _objection_to_state(inquiry, node)
+    if objection is None:
+        check = _check_down if _is_surely_down(inquiry, node) else _check_up
+        objection = check(inquiry, node)
+    if objection is None:
+        inquiry.trial.take(node, inquiry.taken)
+    return objection
 
 
 def take_drive(inquiry: Inquiry, drive: DriveItem) -> Objection | None:
@@ -70,9 +65,35 @@ def _take_replica(inquiry: Inquiry, replica: VDiskItem, *, through: NodeItem | N
     return None
 
 
+def _check_up(inquiry: Inquiry, node: NodeItem) -> Objection | None:
+    if (objection := objection_to_limits(inquiry, node)) is not None:
+        return objection
+    for replica in node.vdisks:
+        if (objection := _take_replica(inquiry, replica, through=node)) is not None:
+            return objection
+    for group in node.guests.values():
+        if (objection := objection_to_step(inquiry, group)) is not None:
+            return objection
+    return objection_to_rings(inquiry, node)
+
+
+def _check_down(inquiry: Inquiry, node: NodeItem) -> Objection | None:
+    for group in (*(replica.group for replica in node.vdisks), *node.guests.values()):
+        if (objection := objection_to_step(inquiry, group)) is not None:
+            return objection
+    for replica in node.vdisks:
+        if replica not in inquiry.trial.taken:
+            inquiry.trial.take(replica, inquiry.taken)
+    return None
+
+
+def _is_surely_down(inquiry: Inquiry, node: NodeItem) -> bool:
+    return node.info is not None and node.info.surely_down and node.state is HostState.DOWN and not inquiry.ideal
+
+
 def _objection_to_state(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     """Of a node that did not answer in time nobody knows what to expect."""
-    if node.state is not HostState.UNKNOWN:
+    if node.state is not HostState.UNKNOWN or inquiry.ideal:
         return None
     obstacle = Obstacle(node.label, False, inquiry.retry_at, name=node.name)
     message = f"the state of {node.label} is not known"

@@ -53,7 +53,8 @@ def objection_to_group(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
 def is_quiet(inquiry: Inquiry, part: VDiskItem) -> bool:
     """Nothing is amiss with the other parts, so nobody needs to look."""
     group = part.group
-    return group.troubled == (part.troubles > 0) and not inquiry.behind and not inquiry.trial.touches(group)
+    calm = group.troubled == (part.troubles > 0) and not inquiry.behind
+    return (calm or inquiry.ideal) and not inquiry.trial.touches(group)
 
 
 def obstacles_beside(inquiry: Inquiry, part: VDiskItem) -> list[Obstacle]:
@@ -93,6 +94,8 @@ def _obstacle(inquiry: Inquiry, other: VDiskItem, part: VDiskItem) -> Obstacle |
         lock = lock_on(inquiry, item)
         if lock is not None:
             return replace(lock, member=other)
+    if inquiry.ideal:
+        return None
     node = other.node
     if node is not part.node and is_away(node, other.group):
         return _away(inquiry, f"{other.label} on {node.label}", other)

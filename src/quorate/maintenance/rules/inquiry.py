@@ -9,7 +9,7 @@ from quorate.maintenance.messages import Action
 from quorate.maintenance.model.cluster import ClusterModel
 from quorate.maintenance.model.locks import Rank
 from quorate.maintenance.model.trial import Taken, Trial
-from quorate.maintenance.moments import later
+from quorate.maintenance.moments import FOREVER, later
 
 #: Before everybody in the queue.
 FIRST: Final = Rank(-(2**63), 0)
@@ -22,6 +22,7 @@ class Inquiry:
         "action",
         "behind",
         "horizon",
+        "ideal",
         "leaving",
         "memory",
         "mode",
@@ -55,6 +56,8 @@ class Inquiry:
         self.trial = Trial()
         #: Somebody in the queue goes first; if not, places in the queue need not be looked at.
         self.behind = model.queue_before(rank)
+        #: As if all were up and nobody had decided anything: only the request itself can stand in its way.
+        self.ideal = False
         #: When to look again at what nobody can tell the end of.
         self.retry_at = later(now, model.settings.default_retry_time.microseconds)
         #: Nodes that will not use their volumes, because they go down themselves.
@@ -79,3 +82,7 @@ class Inquiry:
         It is another action of it, where all must be granted or none; or the same one, which nobody grants in part.
         """
         return not self.partial or taken.action == self.action
+
+    def end_of(self, taken: Taken) -> int:
+        """Granted in part it becomes a permission, and ends; what must be granted together stays in its own way."""
+        return FOREVER if self.concerns(taken) else taken.until

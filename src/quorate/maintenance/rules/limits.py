@@ -1,7 +1,7 @@
 """How many nodes of the cluster, and of a tenant, may be away at once.
 
-One node is always allowed by a ratio. A node that is surely down may be worked on whatever the limits say: it is away
-already. FORCE_RESTART passes a limit while nothing is locked: then the limit would allow nothing at all.
+One node is always allowed by a ratio. FORCE_RESTART passes a limit while nothing is locked: then the limit would allow
+nothing at all.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.model.counters import Kind, NodeCounter, Standing
 from quorate.maintenance.model.items import NodeItem
 from quorate.maintenance.model.trial import Tally
+from quorate.maintenance.moments import FOREVER
 from quorate.maintenance.rules.inquiry import Inquiry
 from quorate.maintenance.rules.obstacles import MAX_BLOCKERS, Objection, Obstacle, locks_on, stored_locks_on
 
@@ -32,8 +33,6 @@ def objection_to_limits(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     """May one more node go? The tenant is asked first."""
     info = node.info
     assert info is not None
-    if info.surely_down and node.state is HostState.DOWN:
-        return None
     settings = inquiry.model.settings
     counter = inquiry.model.counter_of(info.tenant) if inquiry.tenant_policy is TenantPolicy.DEFAULT else None
     if counter is not None:
@@ -56,26 +55,32 @@ def _objection(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, limits: L
     allowed = allowed_nodes(limits, counter.size)
     if allowed is None:
         return None
-    survey, tally = _survey(inquiry, counter), inquiry.trial.tally(counter)
-    # Announced work may concern this action and not the shorter one that took the node: it is one lock, not two.
-    twice = [taken for taken in tally.nodes if taken in survey.announced] if survey.announced else []
-    locked = survey.locked + len(tally.nodes) - len(twice)
-    down = survey.down - tally.down + sum(taken.state is HostState.DOWN for taken in twice)
-    others = locked + down - (node.state is HostState.DOWN)
-    if others < allowed or (inquiry.mode is AvailabilityMode.FORCE_RESTART and not locked):
+    tally = inquiry.trial.tally(counter)
+    own = tally.by_action.get(inquiry.action, 0) if inquiry.partial else len(tally.nodes)
+    locked, down = (own, 0) if inquiry.ideal else _others(inquiry, node, counter, tally)
+    if locked + down < allowed or (inquiry.mode is AvailabilityMode.FORCE_RESTART and not locked):
         return None
     issue = IssueType.TENANT_DISABLED_NODES_LIMIT_REACHED if counter.tenant else IssueType.DISABLED_NODES_LIMIT_REACHED
     whose = f"of tenant {counter.tenant}" if counter.tenant else "in the cluster"
     message = (
-        f"{node.label} cannot go: {allowed} of {counter.size} nodes {whose} may be away, and {others} are: "
-        f"{locked} locked, {others - locked} down"
+        f"{node.label} cannot go: {allowed} of {counter.size} nodes {whose} may be away, and {locked + down} are: "
+        f"{locked} locked, {down} down"
     )
     obstacles = _first_few(inquiry, counter, tally)
-    own = tally.by_action.get(inquiry.action, 0) if inquiry.partial else len(tally.nodes)
     if own >= allowed:
         return Objection(StatusCode.DISALLOW, issue, message, obstacles)
-    deadline = _deadline(inquiry, counter, survey, others, others + 1 - allowed)
+    deadline = _deadline(inquiry, counter, locked, down, allowed)
     return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, deadline)
+
+
+def _others(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, tally: Tally) -> tuple[int, int]:
+    """How many others are locked, and how many are only down."""
+    survey = _survey(inquiry, counter)
+    # Announced work may concern this action and not the shorter one that took the node: it is one lock, not two.
+    twice = [taken for taken in tally.nodes if taken in survey.announced] if survey.announced else []
+    locked = survey.locked + len(tally.nodes) - len(twice)
+    down = survey.down - tally.down + sum(taken.state is HostState.DOWN for taken in twice)
+    return locked, down - (node.state is HostState.DOWN)
 
 
 def _survey(inquiry: Inquiry, counter: NodeCounter) -> Survey:
@@ -110,16 +115,21 @@ def _is_locked(inquiry: Inquiry, standing: Standing) -> bool:
     return standing.kind is Kind.HELD
 
 
-def _deadline(inquiry: Inquiry, counter: NodeCounter, survey: Survey, others: int, too_many: int) -> int:
-    """When so many of those that are away will be back, if all goes as planned."""
-    ends = list(survey.announced.values())
-    taken = inquiry.trial.tally(counter).nodes
-    ends += [min(taking.until for taking in taken.values())] * len(taken) if taken else []
+def _deadline(inquiry: Inquiry, counter: NodeCounter, locked: int, down: int, allowed: int) -> int:
+    """When few enough are away, if all goes as planned; by force, also when none is locked."""
+    too_many = locked + down + 1 - allowed
+    by_force = inquiry.mode is AvailabilityMode.FORCE_RESTART
+    ends = list(_survey(inquiry, counter).announced.values())
+    ends += map(inquiry.end_of, inquiry.trial.tally(counter).nodes.values())
     holds = inquiry.model.ends_after(inquiry.now)
-    ends += islice((end for end, nodes in holds for node in nodes if counter in node.counters), too_many)
+    ends += islice(
+        (end for end, nodes in holds for node in nodes if counter in node.counters), max(too_many, by_force * locked)
+    )
     # Of all others nobody knows.
-    ends += [inquiry.retry_at] * (others - len(ends))
-    return sorted(ends)[too_many - 1]
+    ends += [inquiry.retry_at] * (locked - len(ends))
+    free = max(ends) if by_force else FOREVER
+    ends += [inquiry.retry_at] * down
+    return min(free, sorted(ends)[too_many - 1])
 
 
 def _first_few(inquiry: Inquiry, counter: NodeCounter, tally: Tally) -> tuple[Obstacle, ...]:

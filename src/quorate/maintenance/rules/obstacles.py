@@ -17,7 +17,7 @@ from quorate.maintenance.messages import Action
 from quorate.maintenance.model.items import Item, VDiskItem
 from quorate.maintenance.model.locks import Announced, Held, Lock, Queued
 from quorate.maintenance.model.trial import Taken
-from quorate.maintenance.moments import later, to_datetime
+from quorate.maintenance.moments import FOREVER, later, to_datetime
 from quorate.maintenance.rules.inquiry import Inquiry
 
 #: What an Issue has room for.
@@ -93,12 +93,15 @@ def locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
     yield from stored_locks_on(inquiry, item)
     taken = inquiry.trial.taken.get(item)
     if taken is not None:
-        kind = LockKind.TEMPORARY
-        yield Obstacle(item.label, True, taken.until, certain=True, kind=kind, taken=taken, name=item.name)
+        ends, kind = inquiry.end_of(taken), LockKind.TEMPORARY
+        certain = ends < FOREVER
+        yield Obstacle(item.label, True, ends, certain=certain, kind=kind, taken=taken, name=item.name)
 
 
 def stored_locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
     """All but the request's own."""
+    if inquiry.ideal:
+        return
     now, locks, away = inquiry.now, item.locks, item.state is not HostState.UP
     held = [] if locks is None else [held for held in locks.held if away or held.deadline > now]
     for lock in held:
@@ -124,10 +127,7 @@ def objection_to(inquiry: Inquiry, item: Item) -> Objection | None:
     obstacles = tuple(locks_on(inquiry, item))
     if not obstacles:
         return None
-    if obstacles[0].taken is not None:
-        return Objection(StatusCode.DISALLOW, IssueType.GENERIC, f"{item.label} is asked for twice", obstacles)
-    ends = max(obstacle.ends for obstacle in obstacles)
-    return Objection(StatusCode.DISALLOW_TEMP, IssueType.GENERIC, str(obstacles[0]), obstacles, ends)
+    return weigh(inquiry, IssueType.GENERIC, str(obstacles[0]), obstacles, lambda left: not left)
 
 
 def weigh(
@@ -145,17 +145,19 @@ def weigh(
 
 
 def _earliest(inquiry: Inquiry, obstacles: Sequence[Obstacle], allows: Callable[[Sequence[Obstacle]], bool]) -> int:
-    """The first moment at which enough of them have ended. What is taken now will be a permission by then."""
-    left = sorted(
-        (obstacle if obstacle.taken is None else replace(obstacle, taken=None) for obstacle in obstacles),
-        key=lambda obstacle: obstacle.ends,
-    )
+    """The first moment at which enough of them have ended. What is taken in part will be a permission by then."""
+    left = sorted((_then(inquiry, obstacle) for obstacle in obstacles), key=lambda obstacle: obstacle.ends)
     if left and allows(left):
         return inquiry.now
     for number, obstacle in enumerate(left, 1):
         if allows(left[number:]):
             return obstacle.ends
     return inquiry.retry_at
+
+
+def _then(inquiry: Inquiry, obstacle: Obstacle) -> Obstacle:
+    granted = obstacle.taken is not None and not inquiry.concerns(obstacle.taken)
+    return replace(obstacle, taken=None) if granted else obstacle
 
 
 def _may_be_locked(inquiry: Inquiry, item: Item) -> bool:

@@ -7,6 +7,7 @@ granted. Partial: whatever passes is granted, and if nothing does, the most hope
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as replace_fields
 from typing import Final
 
 from quorate.api.maintenance.action import ActionType, Issue, IssueType, StatusCode
@@ -18,6 +19,7 @@ from quorate.maintenance.model.claims import rank
 from quorate.maintenance.model.cluster import ClusterModel
 from quorate.maintenance.model.items import Item, NodeItem
 from quorate.maintenance.model.lookup import Unresolved, find
+from quorate.maintenance.model.trial import Trial
 from quorate.maintenance.rules.checks import take
 from quorate.maintenance.rules.inquiry import Inquiry
 from quorate.maintenance.rules.obstacles import Objection
@@ -90,19 +92,45 @@ def attempt(inquiry: Inquiry, action: Action) -> Refusal | None:
 
 def take_all(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
     """Take these items, or none of them."""
-    mark, before = inquiry.trial.mark(), inquiry.leaving
+    before = inquiry.leaving
     inquiry.leaving |= {item.id for item in items if isinstance(item, NodeItem)}
+    objection = _take_in_turn(inquiry, items)
+    if objection is None:
+        return None
+    if objection.code is StatusCode.DISALLOW_TEMP and (len(items) > 1 or not inquiry.partial):
+        objection = _for_good(inquiry, items, objection)
+    inquiry.leaving = before
+    return objection
+
+
+def _take_in_turn(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
+    mark = inquiry.trial.mark()
     for item in items:
         if (objection := take(inquiry, item)) is not None:
             inquiry.trial.undo(mark)
-            inquiry.leaving = before
             return objection
     return None
 
 
+def _for_good(inquiry: Inquiry, items: Sequence[Item], objection: Objection) -> Objection:
+    """A request that contradicts itself need not wait for whatever else is in its way."""
+    trial, inquiry.ideal = inquiry.trial, True
+    # Other actions of a partial request are no part of the contradiction.
+    inquiry.trial = Trial() if inquiry.partial else trial
+    mark = inquiry.trial.mark()
+    contradiction = _take_in_turn(inquiry, items)
+    inquiry.trial.undo(mark)
+    inquiry.trial, inquiry.ideal = trial, False
+    if contradiction is None or not any(obstacle.taken is not None for obstacle in contradiction.obstacles):
+        return objection
+    message = f"{objection.message}; besides, the request contradicts itself: {contradiction.message}"
+    return replace_fields(objection, code=StatusCode.DISALLOW, message=message, deadline=None)
+
+
 def permission_duration(model: ClusterModel, action: Action, given: int | None) -> int:
     """How long a permission lasts: the action's own time, else the request's, else the usual one."""
-    return action.duration or given or model.settings.default_permission_duration.microseconds
+    lasts = given if action.duration is None else action.duration
+    return model.settings.default_permission_duration.microseconds if lasts is None else lasts
 
 
 def _expanded(model: ClusterModel, actions: Iterable[Action]) -> Iterable[Action]:

@@ -66,6 +66,8 @@ def _obstacle(inquiry: Inquiry, number: int, ring: Ring) -> Obstacle | None:
     if away:
         own = [found for found in away if found.taken is not None]
         return replace((own or away)[-1], ends=max(found.ends for found in away))
+    if inquiry.ideal:
+        return None
     cool = later(max((node.info.start_time for node in nodes if node.info is not None), default=0), COOL_DOWN)
     if cool >= inquiry.now:
         return Obstacle(f"ring {number}, cooling down after a start", False, later(cool, 1), certain=True)
@@ -74,6 +76,6 @@ def _obstacle(inquiry: Inquiry, number: int, ring: Ring) -> Obstacle | None:
 
 def _away(inquiry: Inquiry, number: int, node: NodeItem) -> Obstacle | None:
     lock = lock_on(inquiry, node)
-    if lock is not None or node.state is HostState.UP:
+    if lock is not None or node.state is HostState.UP or inquiry.ideal:
         return lock
     return Obstacle(f"{node.label} of ring {number}", False, inquiry.retry_at, name=node.name)

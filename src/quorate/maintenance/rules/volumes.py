@@ -28,7 +28,7 @@ from quorate.maintenance.rules.obstacles import Objection, Obstacle, weigh
 def objection_to_step(inquiry: Inquiry, group: GroupItem) -> Objection | None:
     """A change of its members is under way."""
     facts = group.volume
-    if facts is None or not facts.unconfirmed_step:
+    if facts is None or not facts.unconfirmed_step or inquiry.ideal:
         return None
     obstacle = _transition(inquiry, facts, facts.unconfirmed_step)
     message = f"{group.label} is being changed, and not all its members have confirmed it: {facts.unconfirmed_step}"
@@ -43,7 +43,7 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     if (objection := objection_to_step(inquiry, group)) is not None:
         return objection
     obstacles = obstacles_beside(inquiry, part)
-    if facts.synchronizing:
+    if facts.synchronizing and not inquiry.ideal:
         obstacles.append(_transition(inquiry, facts, f"{facts.synchronizing} gets its first copy"))
     mode = inquiry.mode
     in_use = facts.attached_on - inquiry.leaving
