@@ -10,6 +10,7 @@ from quorate.api.maintenance.broker_ledger import BrokerLedger
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.names import BROKER
 from quorate.api.struct import replace
+from quorate.maintenance.entries import NotificationEntry, PermissionEntry, RequestEntry
 from quorate.maintenance.ledger.encoding import decode
 from quorate.maintenance.messages import (
     Caller,
@@ -34,7 +35,9 @@ TEMP, ALLOW = StatusCode.DISALLOW_TEMP, StatusCode.ALLOW
 async def written(desk: Desk) -> list[str]:
     """Ids of the permissions and requests in the store."""
     ledger = decode(await desk.store.get(BrokerLedger, BROKER))
-    return [entry.id for entry in (*ledger.permissions, *ledger.requests, *ledger.notifications)]
+    entries: list[PermissionEntry | RequestEntry | NotificationEntry] = []
+    entries += [*ledger.permissions, *ledger.requests, *ledger.notifications]
+    return [entry.id for entry in entries]
 
 
 @pytest.mark.parametrize(("duration", "forgotten"), [(None, 300), (60 * SECOND, 180)])

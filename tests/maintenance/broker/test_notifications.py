@@ -122,6 +122,6 @@ async def test_the_same_object_tells_once(desk: Desk) -> None:
     message = NotificationRequest(user="alice", actions=(shutdown("h1"),), time=BEGIN)
     first = await desk.broker.notification(message, ANYONE, object_uid="uid-1")
     assert await desk.broker.notification(message, ANYONE, object_uid="uid-1") == first
-    assert len(desk.broker.ledger.notifications) == 1
+    assert len((await manage(desk, NotificationCommand.LIST)).notifications) == 1
     assert (await desk.broker.withdraw("uid-1")).code is OK
-    assert desk.broker.ledger.notifications == ()
+    assert (await manage(desk, NotificationCommand.LIST)).notifications == ()

@@ -289,7 +289,7 @@ async def test_only_the_owner_manages_a_request(
 async def test_a_request_that_is_rejected_blocks_nobody_and_its_permissions_stay(desk: Desk) -> None:
     await desk.ask("h1", "h2", partial_permission_allowed=True, schedule=True)
     assert (await desk.requests(RequestCommand.REJECT, "alice-r-1", dry_run=True)).status.code is StatusCode.OK
-    assert len(desk.broker.ledger.requests) == 1
+    assert len((await desk.requests(RequestCommand.LIST)).requests) == 1
     assert (await desk.requests(RequestCommand.REJECT, "alice-r-1")).status.code is StatusCode.OK
     assert desk.broker.ledger.requests == ()
     assert await desk.held() == ["alice-p-1"]

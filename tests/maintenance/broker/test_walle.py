@@ -122,9 +122,9 @@ async def test_several_hosts_go_together_or_not_at_all(desk: Desk) -> None:
     assert await tasks(desk) == {}
     desk.model.remove_group(0)
     assert await create(desk, "t", "reboot", "h1", "h2") is ALLOW
-    assert len(desk.broker.ledger.permissions) == 2
+    assert await desk.held("Wall-E") == ["Wall-E-p-1", "Wall-E-p-2"]
     assert await remove(desk) is OK
-    assert desk.broker.ledger.permissions == ()
+    assert await desk.held("Wall-E") == []
 
 
 @pytest.mark.parametrize(
