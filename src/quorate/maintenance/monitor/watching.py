@@ -79,10 +79,15 @@ class Monitor:
         now, config = self._broker.now(), self._config
         planned = plans(self._model, self._broker.ledger)
         seen = await self._look(planned)
-        self._remember(seen, now, config)
-        await self._write()
+        self._count(seen)
+        await self._remember(seen, now, config)
         if config.enable_auto_updates:
             await self._mark(seen, planned, now, config)
+
+    async def notice(self) -> None:
+        """Something has changed: remember who is away since now, without waiting for the next look. No sample."""
+        if self._broker.leading:
+            await self._remember(await self._look(Plans()), self._broker.now(), self._config)
 
     async def _look(self, planned: Plans) -> list[Seen]:
         """All drives, a few nodes at a time: the broker has questions to answer."""
@@ -93,25 +98,27 @@ class Monitor:
             seen += look(self._model, node, planned)
         return seen
 
-    def _remember(self, seen: Iterable[Seen], now: int, config: MonitorConfig) -> None:
-        gap = int(config.ignored_downtime_gap.seconds * SECOND)
+    def _count(self, seen: Iterable[Seen]) -> None:
+        """Samples in a row, of those that were seen badly or are marked."""
         marked = self._marked()
+        for each in seen:
+            streak = self._streaks.get(each.drive, _NO_STREAK).seen(each.sample)
+            if streak.sample is Sample.BAD or each.drive in marked:
+                self._streaks[each.drive] = streak
+            else:
+                self._streaks.pop(each.drive, None)
+
+    async def _remember(self, seen: Iterable[Seen], now: int, config: MonitorConfig) -> None:
+        gap = int(config.ignored_downtime_gap.seconds * SECOND)
         present = set()
         for each in seen:
             item = str(each.drive)
             present.add(item)
             if each.away is not None and self._absences.see(item, away=each.away, reason=each.reason, now=now, gap=gap):
                 self._unwritten.add(item)
-            streak = self._streaks.get(each.drive, _NO_STREAK).seen(each.sample)
-            if streak.sample is Sample.BAD or each.drive in marked:
-                self._streaks[each.drive] = streak
-            else:
-                self._streaks.pop(each.drive, None)
         for item in set(self._absences.items()) - present:
             if self._absences.forget(item):
                 self._unwritten.add(item)
-
-    async def _write(self) -> None:
         for item in sorted(self._unwritten):
             await memory.write(self._store, item, self._absences.items().get(item))
             self._unwritten.discard(item)

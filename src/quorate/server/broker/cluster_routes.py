@@ -27,6 +27,7 @@ from quorate.errors import BadRequest, ConfigError, Forbidden, NotFound, Service
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.described import settings, state
 from quorate.maintenance.messages import Caller, GetConfig, SetConfig, Status
+from quorate.maintenance.monitor.watching import Monitor
 from quorate.maintenance.nouns import DriveId
 from quorate.server.broker.access import Access
 from quorate.server.broker.answering import Handler, guarded, json, message
@@ -41,7 +42,7 @@ _DRIVE: Final = "/cluster/drives/{node}/{drive}/state"
 _VDISK: Final = "/cluster/vdisks/{name}/state"
 
 
-def routes(kept: Kept, broker: Broker, access: Access) -> list[web.RouteDef]:
+def routes(kept: Kept, broker: Broker, monitor: Monitor, access: Access) -> list[web.RouteDef]:
     """What is served of a described cluster."""
 
     async def show(_: web.Request, __: Caller) -> web.Response:
@@ -63,6 +64,7 @@ def routes(kept: Kept, broker: Broker, access: Access) -> list[web.RouteDef]:
         word = state(await _only(request, "state"))
         await change(word)
         broker.cluster_changed()
+        await monitor.notice()
         return json({"state": word.value})
 
     async def configure(request: web.Request, caller: Caller) -> web.Response:
@@ -84,6 +86,7 @@ def routes(kept: Kept, broker: Broker, access: Access) -> list[web.RouteDef]:
         except ValueError as error:
             raise BadRequest(f"advance: {error}") from None
         broker.cluster_changed()
+        await monitor.look()
         return await time(request, caller)
 
     return [

@@ -24,6 +24,7 @@ from quorate.maintenance.broker import Broker
 from quorate.maintenance.broker.metrics import BrokerMetrics
 from quorate.maintenance.described import DescribedCluster, load
 from quorate.maintenance.log import ObjectLog
+from quorate.maintenance.monitor.watching import Monitor
 from quorate.server.broker import cluster_routes
 from quorate.server.broker.answering import MAX_BODY, explained
 from quorate.server.broker.keeping import DescribedChange, Kept
@@ -85,7 +86,8 @@ async def serving(
         await kept.restore()
         log = ObjectLog(store, described.clock, lambda: described.model.settings.log_config)
         await log.open()
-        ending.push_async_callback(_ended, asyncio.create_task(log.run(), name="broker: log"), log)
+        ending.push_async_callback(log.flush)
+        ending.push_async_callback(_ended, asyncio.create_task(log.run(), name="broker: log"))
         broker = Broker(
             store,
             described.model,
@@ -97,7 +99,10 @@ async def serving(
         )
         ending.push_async_callback(broker.close)
         await broker.start()
-        listener = await serve_http(_application(kept, broker, security, registry), http, tls)
+        monitor = Monitor(broker, described.model, store, described.clock, log)
+        await monitor.start()
+        ending.push_async_callback(_ended, asyncio.create_task(monitor.run(), name="broker: disk monitor"))
+        listener = await serve_http(_application(kept, broker, monitor, security, registry), http, tls)
         ending.push_async_callback(listener.close)
         rpc = await serve_grpc(
             broker, security.access, host=grpc.host, port=grpc.port, credentials=security.grpc_credentials()
@@ -106,11 +111,10 @@ async def serving(
         yield Served(listener.address, Address(rpc.host, rpc.port), broker)
 
 
-async def _ended(task: asyncio.Task[None], log: ObjectLog) -> None:
+async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-    await log.flush()
 
 
 def _ready(state: Path | None) -> Path | None:
@@ -127,10 +131,12 @@ def _ready(state: Path | None) -> Path | None:
     return path
 
 
-def _application(kept: Kept, broker: Broker, security: Security, registry: CollectorRegistry) -> web.Application:
+def _application(
+    kept: Kept, broker: Broker, monitor: Monitor, security: Security, registry: CollectorRegistry
+) -> web.Application:
     app = web.Application(client_max_size=MAX_BODY, middlewares=[explained])
     mount(app, broker, security.access, described=cluster_routes.described())
-    app.add_routes(cluster_routes.routes(kept, broker, security.access))
+    app.add_routes(cluster_routes.routes(kept, broker, monitor, security.access))
 
     async def live(_: web.Request) -> web.Response:
         return report((), verbose=False)
