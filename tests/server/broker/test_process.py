@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -234,6 +235,35 @@ async def test_the_log_outlives_a_restart(file: Path, tmp_path: Path) -> None:
         async with started(file, tmp_path / "state") as (client, _):
             _, log = await client.get("/cms/api/json/log")
     assert [record["RecordType"] for record in log["LogRecords"]] == ["CMS_LOADED", "CMS_LOADED"]
+
+
+async def test_a_drive_that_is_away_too_long_is_marked(client: Client) -> None:
+    async with client.session.get("/cms/api/events") as events:
+        await events.content.readuntil(b"\n\n")
+        await client.call("PUT", "/cluster/config", {"monitorConfig": {"enableAutoUpdates": True}})
+        await client.call("PUT", "/cluster/drives/2/1/state", {"state": "DOWN"})
+        await client.post("/cluster/clock", {"advance": "61s"})  # seen to be away
+        await client.post("/cluster/clock", {"advance": "3h"})
+        async with asyncio.timeout(10):
+            while b'"Kind":"MARKER"' not in await events.content.readuntil(b"\n\n"):
+                pass
+    _, state = await client.post("/cms/api/clusterstaterequest", {"Hosts": ["h2"]})
+    drive = next(device for device in state["State"]["Hosts"][0]["Devices"] if device["Name"] == "pdisk-2-1")
+    assert drive["Markers"] == ["MARKER_DISK_BROKEN"]
+
+
+async def test_who_waits_is_told_when_asking_would_help(client: Client) -> None:
+    await client.call("PUT", "/cluster/drives/5/1/state", {"state": "DOWN"})
+    _, waiting = await client.post("/cms/api/permissionrequest", shutdown("h1", Schedule=True))
+    assert waiting["Status"]["Code"] == "DISALLOW_TEMP"
+    async with client.session.get(f"/cms/api/events?User=u&RequestId={waiting['RequestId']}") as events:
+        await events.content.readuntil(b"\n\n")
+        await client.call("PUT", "/cluster/drives/5/1/state", {"state": "UP"})
+        async with asyncio.timeout(10):
+            event = await events.content.readuntil(b"\n\n")
+    told = json.loads(event.split(b"data: ")[1])
+    assert (told["Kind"], told["Verb"], told["Id"]) == ("REQUEST", "ANSWER", waiting["RequestId"])
+    assert told["Answer"]["Status"]["Code"] == "ALLOW"
 
 
 async def test_probes_and_metrics_are_there(client: Client) -> None:
