@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator
+from random import Random
 
 import pytest
 
@@ -12,6 +13,7 @@ from quorate.api.maintenance.action import HostState, Marker
 from quorate.api.maintenance.broker_config import MonitorConfig
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.struct import replace
+from quorate.engine.embedded import EmbeddedStore
 from quorate.maintenance.broker.book import MONITOR
 from quorate.maintenance.messages import (
     Caller,
@@ -22,7 +24,7 @@ from quorate.maintenance.messages import (
 )
 from quorate.maintenance.monitor.watching import Monitor
 from quorate.maintenance.nouns import DriveId, DriveInfo
-from tests.maintenance.broker.desk import ANYONE, MINUTE, SETTINGS, Desk, shutdown
+from tests.maintenance.broker.desk import ANYONE, KINDS, MINUTE, SETTINGS, Desk, StillClock, shutdown
 
 EAGER = replace(SETTINGS, monitor_config=MonitorConfig(enable_auto_updates=True))
 
@@ -59,7 +61,9 @@ class Watched:
 
 @pytest.fixture
 async def watched() -> AsyncIterator[Watched]:
-    desk = await Desk.open()
+    kinds = (*KINDS, Downtime.KIND)
+    store = await EmbeddedStore.open(None, kinds=kinds, clock=StillClock(), random=Random(1), inline=True)
+    desk = await Desk.open(store=store)
     desk.model.configure(EAGER)
     found = Watched(desk)
     await found.monitor.start()
