@@ -40,6 +40,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodes: Annotated[int, Meta(ge=0, le=1000)] = 6
     zones: Annotated[int, Meta(ge=1, le=26)] = 3
     drives: Annotated[int, Meta(ge=0, le=64)] = 2
+    #: HOST:PORT of the maintenance broker's gRPC, and of its HTTP and Wall-E. `quorate up` serves the latter where it
+    #: serves everything; its gRPC is on the next port of loopback. `quorate controller` serves neither unless told.
+    #: Beyond loopback a certificate (tlsCertificate, tlsKey) and users, or an authority for theirs, are mandatory.
+    broker_grpc: str = ""
+    broker_http: str = ""
+    broker_users: str = ""
+    broker_client_authority: str = ""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     #: auto: columns on a terminal, lines of JSON anywhere else.
     log_format: Literal["auto", "text", "json"] = "auto"

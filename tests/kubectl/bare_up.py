@@ -10,13 +10,13 @@ from typing import Any
 from quorate import cluster
 from quorate.cli import main
 from quorate.engine import Controller
-from quorate.server import standalone
+from quorate.server import leading
 
 
-def _only_the_cluster() -> tuple[Controller[Any], ...]:
+def _only_the_cluster(_: object) -> tuple[Controller[Any], ...]:
     return cluster.CONTROLLERS
 
 
 if __name__ == "__main__":
-    setattr(standalone, "cluster_wide", _only_the_cluster)  # noqa: B010 - it is not exported
+    setattr(leading, "cluster_wide", _only_the_cluster)  # noqa: B010 - it is not exported
     main()

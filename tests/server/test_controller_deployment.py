@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
 from quorate.api.names import NAMESPACE
 from quorate.config import Config, load
+from quorate.engine import Controller
+from quorate.engine.clock import SystemClock
 from quorate.engine.manager import GRACE
+from quorate.engine.store import Store
 from quorate.engine.writer import REQUEST_TIMEOUT
+from quorate.locks import LockTable
+from quorate.maintenance.live import LiveBroker
 from quorate.server.controllers import cluster_wide
 
 DIRECTORY = Path(__file__).parents[2] / "deploy" / "controller"
@@ -40,6 +45,23 @@ def config(pod: dict[str, Any]) -> Config:
     return loaded.config
 
 
+def _the_brokers() -> tuple[Controller[Any], ...]:
+    store = cast("Store", None)  # nothing runs
+    return LiveBroker(store, SystemClock(), LockTable(), holder="nobody").controllers()
+
+
+def test_the_broker_listens_on_the_pods_loopback_where_the_service_finds_it(
+    pod: dict[str, Any], config: Config
+) -> None:
+    ports = {port["name"]: port["containerPort"] for port in pod["containers"][0]["ports"]}
+    for name, address in (("broker-http", config.broker_http), ("broker-grpc", config.broker_grpc)):
+        host, _, port = address.rpartition(":")
+        assert host == "127.0.0.1", "it is open there, so it must not be reached from elsewhere"
+        assert ports[name] == int(port)
+    (service,) = documents("service.yaml")
+    assert {port["targetPort"] for port in service["spec"]["ports"]} == set(ports)
+
+
 def test_its_probes_ask_where_it_answers(pod: dict[str, Any], config: Config) -> None:
     (container,) = pod["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -64,7 +86,7 @@ def test_it_may_read_every_kind_that_a_controller_watches(pod: dict[str, Any]) -
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    for controller in cluster_wide():
+    for controller in (*cluster_wide(), *_the_brokers()):
         for cls in (*(watch.cls for watch in controller.watches), *controller.freshness):
             kind = cls.KIND
             known = {(kind.group, kind.plural), (kind.group, "*")}

@@ -17,6 +17,7 @@ import click
 @click.option("--token-file", help="A file with the bearer token that clients must present.")
 @click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", help="A PEM file with its private key.")
+@click.option("--broker-grpc", help="HOST:PORT for the maintenance broker's gRPC; default: our port + 1 on loopback.")
 @click.option("--nodes", type=int, help="How many simulated nodes to start; 0 for none.")
 @click.option("--zones", type=int, help="How many zones they stand in.")
 @click.option("--drives", type=int, help="How many drives each of them has.")

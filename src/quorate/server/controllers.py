@@ -9,20 +9,21 @@ from quorate.api.cluster_config import ClusterConfig
 from quorate.api.names import CLUSTER
 from quorate.engine import Controller, Reader
 from quorate.engine.manager import RESYNC_INTERVAL
+from quorate.locks import LockTable
 from quorate.volumes.controllers import controllers as volumes
 
 #: Of the Lease by which processes agree on who decides; in our namespace.
 LEASE = "quorate-controller"
 
 
-def cluster_wide() -> tuple[Controller[Any], ...]:
-    """A set of its own for each manager."""
+def cluster_wide(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
+    """A set of its own for each manager, the broker's apart; ``table`` is what volumes share with that."""
     return (
         *cluster.CONTROLLERS,
         *nodes.CONTROLLERS,
         *disks.CONTROLLERS,
         *placement.CONTROLLERS,
-        *volumes(),
+        *volumes(table),
         *drives.CONTROLLERS,
     )
 

@@ -8,7 +8,8 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -18,17 +19,20 @@ from quorate.config import Config
 from quorate.engine.clock import Clock, SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.logs import get_logger
-from quorate.engine.manager import Manager
 from quorate.errors import ConfigError
 from quorate.lab.cluster import Cluster
 from quorate.lab.delivery import deliver
 from quorate.lab.keeping import kept, restore
 from quorate.lab.layout import Layout
 from quorate.server import lab
-from quorate.server.controllers import cluster_wide, resync_interval
+from quorate.server.broker import Streams, routes, serve_grpc
+from quorate.server.broker.access import Access as BrokerAccess
+from quorate.server.broker.access import OneToken
+from quorate.server.broker.listening import Address, Security
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
-from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, is_loopback, listen
+from quorate.server.kubernetes import Access, AgentTokens, Facade, is_loopback, listen
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
+from quorate.server.leading import leading
 
 _log = get_logger(__name__)
 
@@ -46,6 +50,7 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
     async with standalone(config, clock=SystemClock(), chance=random.SystemRandom()) as server:
         path = config_path(config) / "kubeconfig"
         announce(f"quorate is ready at {server.url}")
+        announce(f"the maintenance broker: HTTP and Wall-E at {server.url}/cms/api, gRPC on {server.grpc}")
         if config.nodes:
             announce(f"simulated: {config.nodes} nodes in {config.zones} zones with {config.drives} drives each")
         announce(f"try: kubectl --kubeconfig {path} get nodes,lvg,drives")
@@ -53,26 +58,34 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
         _log.info("stopping")
 
 
+@dataclass(frozen=True, slots=True)
+class Up:
+    """Where it listens."""
+
+    url: str
+    grpc: Address
+
+
 @asynccontextmanager
-async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> AsyncIterator[Listener]:
-    """Everything running, for as long as the block lasts; ended in reverse: controllers, server, store."""
+async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> AsyncIterator[Up]:
+    """Everything running, for as long as the block lasts; ended in reverse: controllers, servers, store."""
     data = _prepared(config_path(config))
     access, certificates = _security(config, data, clock)
-    tls = certificates.context() if certificates else None
+    security = Security(_broker_access(access), certificates)
     registry = CollectorRegistry()
-    store = await EmbeddedStore.open(data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance)
-    try:
-        manager = Manager(
+    async with AsyncExitStack() as ending:
+        store = await EmbeddedStore.open(data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance)
+        ending.push_async_callback(store.close)
+        led = leading(
             store,
-            cluster_wide(),
             clock=clock,
             random=chance,
             identity=socket.gethostname(),
             component="quorate",
             registry=registry,
-            resync_interval=resync_interval,
-            freeze_gc=True,
+            identities=None if security.access.open else security.access,
         )
+        streams = Streams(led.broker)
         cluster = Cluster(Layout(config.nodes, config.zones, config.drives), clock=clock, seed=_SEED)
         hardware = data / "lab" / "hardware.json"
         restore(cluster, hardware)
@@ -83,23 +96,40 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             chance=chance,
             access=access,
             registry=registry,
-            health=manager.health,
-            routes=lab.routes(cluster),
+            health=led.manager.health,
+            routes=(*lab.routes(cluster), *routes(led.broker, security.access, streams)),
         )
-        server = await listen(facade, host=config.listen, port=config.port, tls=tls)
-        try:
-            authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
-            write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
-            async with asyncio.TaskGroup() as running:
-                running.create_task(manager.run())
-                await deliver(store, cluster.plans)
-                async with kept(cluster, hardware), cluster.running(lambda _: store):
-                    yield server
-                manager.stop()
-        finally:
-            await server.close()
-    finally:
-        await store.close()
+        server = await listen(facade, host=config.listen, port=config.port, tls=security.tls())
+        ending.push_async_callback(server.close)
+        ending.callback(streams.stop)
+        grpc = _grpc_address(config, certificates)
+        rpc = await serve_grpc(
+            led.broker, security.access, host=grpc.host, port=grpc.port, credentials=security.grpc_credentials()
+        )
+        ending.push_async_callback(rpc.close)
+        authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
+        write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
+        async with asyncio.TaskGroup() as running:
+            running.create_task(led.run())
+            await deliver(store, cluster.plans)
+            async with kept(cluster, hardware), cluster.running(lambda _: store):
+                yield Up(server.url, Address(rpc.host, rpc.port))
+            led.manager.stop()
+
+
+def _grpc_address(config: Config, certificates: Certificates | None) -> Address:
+    """What was asked for; otherwise the port after ours, on loopback."""
+    if config.broker_grpc:
+        found = Address.parse(config.broker_grpc)
+        if certificates is None and not is_loopback(found.host):
+            raise ConfigError(f"brokerGrpc {found} can be reached from other machines: give a token file, or listen so")
+        return found
+    return Address("127.0.0.1", config.port + 1 if 0 < config.port < 65535 else 0)
+
+
+def _broker_access(access: Access) -> BrokerAccess:
+    """As open as everything else; whoever has the token is an admin of the broker too. Agents ask it nothing."""
+    return BrokerAccess(OneToken(access.token) if access.token is not None else None)
 
 
 def config_path(config: Config) -> Path:

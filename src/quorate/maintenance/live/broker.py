@@ -25,15 +25,17 @@ from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
 from quorate.locks import LockTable
-from quorate.maintenance.broker import Broker, Identities, Log, Metrics
+from quorate.maintenance.broker import Broker, Identities, Metrics
 from quorate.maintenance.live.allocation import Allocation
 from quorate.maintenance.live.config import config_controller
 from quorate.maintenance.live.locks import LiveLocks
 from quorate.maintenance.live.notes import KINDS
 from quorate.maintenance.live.objects import LedgerObjects
 from quorate.maintenance.live.source import INDEXES, LiveSource
+from quorate.maintenance.log import ObjectLog
 from quorate.maintenance.messages import ChangeKind
 from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.monitor.watching import Monitor
 
 log = get_logger(__name__)
 
@@ -58,25 +60,26 @@ class LiveBroker:
         table: LockTable,
         *,
         holder: str,
-        broker_log: Log | None = None,
         metrics: Metrics | None = None,
         identities: Identities | None = None,
     ) -> None:
         self.model = ClusterModel(BrokerConfigSpec())
         self.source = LiveSource(self.model, table, clock)
         self.locks = LiveLocks(table, self.model, self.source.names)
+        self._log = ObjectLog(store, clock, lambda: self.model.settings.log_config)
         self.broker = Broker(
             store,
             self.model,
             clock,
             holder=holder,
-            log=broker_log,
+            log=self._log,
             metrics=metrics,
             identities=identities,
             locks=self.locks,
         )
         #: Told when somebody else has the ledger although this process leads.
         self.on_lost: Callable[[str], None] = _nobody_minds
+        self._monitor = Monitor(self.broker, self.model, store, clock, self._log)
         self._table = table
         self._work: set[asyncio.Task[None]] = set()
         self._changed = Signal()
@@ -114,7 +117,9 @@ class LiveBroker:
         self._table.forget_claims()
         self._numbers.begin()
         self._objects.begin()
+        await self._log.open()
         await self.broker.start(epoch or None, serve=False)
+        await self._monitor.start()
 
     def caught_up(self) -> None:
         """The caches show the cluster as it is: so does the model, and questions are answered."""
@@ -123,7 +128,8 @@ class LiveBroker:
         self.source.settle()
         self.locks.refresh()
         self.broker.serve()
-        self._start(self._listen())
+        for work in (self._listen(), self._log.run(), self._monitor.run()):
+            self._start(work)
 
     def end(self) -> None:
         """Somebody else leads, or nobody."""
@@ -135,6 +141,7 @@ class LiveBroker:
         """The process ends."""
         await self.broker.close()
         await asyncio.gather(*self._work, return_exceptions=True)
+        await self._log.flush()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
