@@ -104,51 +104,75 @@ async def connect(where: Where) -> AsyncIterator[Client]:
     """A client, while it is needed."""
     import aiohttp
 
-    url, token, ca_file = _address(where)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    target = _target(where)
+    headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT, connect=10)
-    connector = aiohttp.TCPConnector(ssl=_tls(ca_file))
+    connector = aiohttp.TCPConnector(ssl=_tls(target.authority))
     async with aiohttp.ClientSession(headers=headers, timeout=timeout, connector=connector) as session:
-        yield Client(url, session)
+        yield Client(target.url, session)
 
 
-def _address(where: Where) -> tuple[str, str, Path | None]:
-    """URL, token and certificate authority of the broker."""
-    from quorate.errors import ConfigError
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A broker's address, who we are to it, and whom to believe that it is the broker (PEM)."""
 
+    url: str
+    token: str = field(repr=False)
+    authority: str | None
+
+
+def _target(where: Where) -> _Target:
     token = os.environ.get(TOKEN_VARIABLE, "")
     if where.token_file is not None:
-        try:
-            token = where.token_file.read_text().strip()
-        except OSError as error:
-            raise ConfigError(f"the token file {where.token_file} cannot be read: {error.strerror}") from None
+        token = _text(where.token_file, "the token file").strip()
+    authority = _text(where.ca_file, "the file of certificates") if where.ca_file is not None else None
     named = where.broker or (None if where.data else os.environ.get(BROKER_VARIABLE))
-    if named:
-        return (named if "://" in named else f"http://{named}").rstrip("/"), token, where.ca_file
-    return _of_data(where, token)
+    if not named:
+        return _of_data(where, token, authority)
+    scheme = "https" if authority is not None else "http"
+    return _Target((named if "://" in named else f"{scheme}://{named}").rstrip("/"), token, authority)
 
 
-def _of_data(where: Where, token: str) -> tuple[str, str, Path | None]:
-    """That of a running `quorate up`, which leaves its address in its data directory."""
+def _of_data(where: Where, token: str, authority: str | None) -> _Target:
+    """That of a running `quorate up`: its API server is its broker too, and its kubeconfig says how to reach it."""
+    import base64
+
+    import yaml
+
     from quorate.config import load
     from quorate.errors import ConfigError
 
     directory = Path(load(None, os.environ, {"data": where.data}).config.data).expanduser()
-    try:
-        url = (directory / "broker").read_text().strip()
-    except OSError:
+    if not (directory / "kubeconfig").exists():
         raise ConfigError(
             f"which broker? Name its address with --broker or {BROKER_VARIABLE}, or the data directory of a running"
-            f" `quorate up` with --data ({directory} has none)"
-        ) from None
-    authority = directory / "ca.crt"
-    return url, token, where.ca_file or (authority if authority.exists() else None)
+            f" `quorate up` with --data ({directory} is none)"
+        )
+    found = yaml.safe_load(_text(directory / "kubeconfig", "the kubeconfig"))
+    cluster, user = found["clusters"][0]["cluster"], found["users"][0]["user"]
+    if authority is None and "certificate-authority-data" in cluster:
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    return _Target(cluster["server"], token or user.get("token", ""), authority)
 
 
-def _tls(ca_file: Path | None) -> bool | ssl.SSLContext:
+def _text(path: Path, what: str) -> str:
+    from quorate.errors import ConfigError
+
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{what} {path} cannot be read: {error}") from None
+
+
+def _tls(authority: str | None) -> bool | ssl.SSLContext:
     import ssl
 
-    return ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else True
+    from quorate.errors import ConfigError
+
+    try:
+        return ssl.create_default_context(cadata=authority) if authority is not None else True
+    except ssl.SSLError as error:
+        raise ConfigError(f"the certificates of the broker's authority cannot be used: {error}") from None
 
 
 def _said(content: bytes) -> str:
