@@ -1,8 +1,9 @@
 """The cluster in memory: what is known of it, and who has what.
 
-``cluster`` is the model: events keep it up to date, locks are laid on it. ``items`` are its nodes, drives, replicas and
-groups, linked; ``counters`` say how many nodes are away, ``locks`` what may hold an item, ``claims`` who holds what,
-``lookup`` what an action is about. ``trial`` is what a request takes while it is tried, with a log to undo it.
+``inventory`` is what there is, kept up to date by events; ``cluster`` adds who has what, and is the model. ``items``
+are nodes, drives, replicas and groups, linked; ``counters`` say how many nodes are away, ``locks`` what may hold an
+item, ``claims`` who holds what, ``lookup`` what an action is about. ``trial`` is what a request takes while it is
+tried, with a log to undo it.
 
 A question about a node costs as much as there are replicas on it, about a healthy group the same whatever its size, and
 nothing costs more in a larger cluster.

@@ -117,19 +117,36 @@ def _is_locked(inquiry: Inquiry, standing: Standing) -> bool:
 
 def _deadline(inquiry: Inquiry, counter: NodeCounter, locked: int, down: int, allowed: int) -> int:
     """When few enough are away, if all goes as planned; by force, also when none is locked."""
-    too_many = locked + down + 1 - allowed
-    by_force = inquiry.mode is AvailabilityMode.FORCE_RESTART
-    ends = list(_survey(inquiry, counter).announced.values())
-    ends += map(inquiry.end_of, inquiry.trial.tally(counter).nodes.values())
-    holds = inquiry.model.ends_after(inquiry.now)
-    ends += islice(
-        (end for end, nodes in holds for node in nodes if counter in node.counters), max(too_many, by_force * locked)
-    )
-    # Of all others nobody knows.
-    ends += [inquiry.retry_at] * (locked - len(ends))
-    free = max(ends) if by_force else FOREVER
+    ends = [*_ends(inquiry, counter), *map(inquiry.end_of, inquiry.trial.tally(counter).nodes.values())]
+    free = max(ends) if inquiry.mode is AvailabilityMode.FORCE_RESTART else FOREVER
+    # Of those that are down nobody knows.
     ends += [inquiry.retry_at] * down
-    return min(free, sorted(ends)[too_many - 1])
+    return min(free, sorted(ends)[locked + down - allowed])
+
+
+def _ends(inquiry: Inquiry, counter: NodeCounter) -> list[int]:
+    """When the nodes that others have locked will be free, as far as anybody knows."""
+    known = inquiry.memory.get((counter, inquiry.horizon, "ends"))
+    if isinstance(known, list):
+        return known
+    ends = list(_survey(inquiry, counter).announced.values())
+    for standing, nodes in counter.standings():
+        if standing.kind is Kind.HELD:
+            ends += [_held_until(inquiry, inquiry.model.known_node(node)) for node in nodes]
+        elif standing.kind is Kind.QUEUED and _is_locked(inquiry, standing):
+            ends += [inquiry.retry_at] * len(nodes)
+    inquiry.memory[counter, inquiry.horizon, "ends"] = ends
+    return ends
+
+
+def _held_until(inquiry: Inquiry, node: NodeItem) -> int:
+    """There may be hundreds, so the usual case is short: one permission, and nothing else."""
+    locks = node.locks
+    if locks is not None and len(locks.held) == 1 and not (locks.announced or locks.queued):
+        deadline = locks.held[0].deadline
+        if deadline > inquiry.now:
+            return deadline
+    return _end(inquiry, node) or inquiry.retry_at
 
 
 def _first_few(inquiry: Inquiry, counter: NodeCounter, tally: Tally) -> tuple[Obstacle, ...]:
