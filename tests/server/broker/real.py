@@ -1,16 +1,17 @@
 """A real broker over a small cluster in memory, served from a thread of its own: clients here may block.
 
-Its clock stands still, so whatever changes in its ledger was changed by somebody who asked.
+Over the small cluster its clock stands still, so whatever changes in its ledger was changed by somebody who asked.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 
 from aiohttp import web
@@ -18,6 +19,7 @@ from aiohttp import web
 from quorate.api import all_kinds
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.api.struct import replace
+from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.entries import Ledger
@@ -25,7 +27,8 @@ from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.nouns import DriveId, DriveInfo, GroupInfo, NodeInfo, Species, VDiskId, VDiskInfo
 from quorate.server.broker import Access, mount, serve_grpc
 from quorate.server.broker.answering import MAX_BODY, explained
-from quorate.server.broker.listening import Address, serve_http
+from quorate.server.broker.listening import Address, Security, serve_http
+from quorate.server.broker.process import serving
 
 NODES = 8
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,28 +79,42 @@ class Running:
         return replace(self.broker.ledger, time_high_water=0, revision=0)
 
 
+@asynccontextmanager
+async def over_a_small_cluster() -> AsyncIterator[Running]:
+    clock = StandingClock()
+    store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=clock, random=Random(1))
+    broker = Broker(store, small_cluster(), clock, holder="test")
+    await broker.start()
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[explained])
+    mount(app, broker, Access())
+    http = await serve_http(app, Address("127.0.0.1", 0), None)
+    rpc = await serve_grpc(broker, Access(), host="127.0.0.1", port=0)
+    yield Running(broker, http.address.port, rpc.port)
+    await http.close()
+    await rpc.close()
+    await broker.close()
+    await store.close()
+
+
+@asynccontextmanager
+async def as_a_process_would(cluster: Path) -> AsyncIterator[Running]:
+    address = Address("127.0.0.1", 0)
+    async with serving(cluster, None, address, address, Security(), clock=SystemClock()) as served:
+        yield Running(served.broker, served.http.port, served.grpc.port)
+
+
 @contextmanager
-def running() -> Iterator[Running]:
+def running(block: AbstractAsyncContextManager[Running]) -> Iterator[Running]:
+    """The block, in a thread of its own."""
     started: list[Running] = []
     ready, stop = threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
     async def serve() -> None:
-        clock = StandingClock()
-        store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=clock, random=Random(1))
-        broker = Broker(store, small_cluster(), clock, holder="test")
-        await broker.start()
-        app = web.Application(client_max_size=MAX_BODY, middlewares=[explained])
-        mount(app, broker, Access())
-        http = await serve_http(app, Address("127.0.0.1", 0), None)
-        rpc = await serve_grpc(broker, Access(), host="127.0.0.1", port=0)
-        started.append(Running(broker, http.address.port, rpc.port))
-        ready.set()
-        await stop.wait()
-        await http.close()
-        await rpc.close()
-        await broker.close()
-        await store.close()
+        async with block as found:
+            started.append(found)
+            ready.set()
+            await stop.wait()
 
     def work() -> None:
         try:

@@ -147,6 +147,12 @@ async def test_the_configuration_is_changed_where_it_is_given(client: Client) ->
     assert refused["Refused"][0]["Issue"]["Type"] == "DISABLED_NODES_LIMIT_REACHED"
 
 
+async def test_null_is_not_given(client: Client) -> None:
+    before = (await cluster(client))["config"]
+    given = {"clusterLimits": {"disabledNodesLimit": None}, "tenantLimits": None, "logConfig": {"ttl": None}}
+    assert await client.call("PUT", "/cluster/config", given) == (200, before)
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -154,6 +160,7 @@ async def test_the_configuration_is_changed_where_it_is_given(client: Client) ->
         ({"clusterLimits": {"disabledNodesRatioLimit": 101}}, "config.clusterLimits.disabledNodesRatioLimit: 101"),
         ({"clusterLimits": 3}, "config.clusterLimits: 3"),
         ({"defaultRetryTime": "soon"}, "'soon' is not a duration"),
+        ({"clusterLimits": {"disabledNodesLimit": 2**63}}, "disabledNodesLimit"),
         ([], "must be an object"),
     ],
 )

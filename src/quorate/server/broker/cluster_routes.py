@@ -22,7 +22,9 @@ from aiohttp import web
 
 from quorate.api.codec import to_builtins
 from quorate.api.duration import Duration
+from quorate.api.maintenance import BrokerConfig
 from quorate.api.maintenance.action import HostState, StatusCode
+from quorate.api.schema import structural_schema
 from quorate.errors import BadRequest, ConfigError, Forbidden, NotFound, ServiceUnavailable
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.described import settings, state
@@ -32,7 +34,7 @@ from quorate.maintenance.nouns import DriveId
 from quorate.server.broker.access import Access
 from quorate.server.broker.answering import Handler, guarded, json, message
 from quorate.server.broker.keeping import Kept
-from quorate.server.broker.openapi import Json, body, operation, parameter
+from quorate.server.broker.openapi import Json, body, nullable, operation, parameter
 from quorate.server.broker.picture import config_picture, picture
 
 _Change = Callable[[HostState], Awaitable[None]]
@@ -100,6 +102,18 @@ def routes(kept: Kept, broker: Broker, monitor: Monitor, access: Access) -> list
     ]
 
 
+def _config_schema() -> Json:
+    """As the object has it, closed: a key that is not there is refused."""
+    return _closed(structural_schema(BrokerConfig.KIND)["properties"]["spec"])
+
+
+def _closed(schema: Json) -> Json:
+    if "properties" not in schema:
+        return schema
+    parts = {name: nullable(_closed(part)) for name, part in schema["properties"].items()}
+    return {**schema, "properties": parts, "additionalProperties": False}
+
+
 def _changing(handler: Handler) -> Handler:
     """For admins only; what cannot be understood is the caller's mistake."""
 
@@ -148,14 +162,17 @@ def _span(text: Any) -> timedelta:
 
 
 def _merged(current: Any, given: Any) -> Any:
-    if not (isinstance(current, dict) and isinstance(given, dict)):
+    if not isinstance(given, dict):
         return given
-    return current | {key: _merged(current.get(key), value) for key, value in given.items()}
+    base = current if isinstance(current, dict) else {}
+    return base | {key: _merged(base.get(key), value) for key, value in given.items() if value is not None}
 
 
 def _check(status: Status) -> None:
     if status.code is StatusCode.UNAUTHORIZED:
         raise Forbidden(status.reason)
+    if status.code is StatusCode.WRONG_REQUEST:
+        raise BadRequest(status.reason)
     if status.code is not StatusCode.OK:
         raise ServiceUnavailable(f"{status.code.value}: {status.reason}")
 
@@ -193,7 +210,10 @@ def described() -> dict[str, Json]:
         _VDISK: setting("A replica's state", parameter("name", "path", {"type": "string", "minLength": 1})),
         "/cluster/config": {
             "put": operation(
-                "Limits and durations", {"type": "object"}, failures=failures, requestBody=body({"type": "object"})
+                "Limits and durations",
+                {"type": "object"},
+                failures=failures | {"503": "The broker cannot write it"},
+                requestBody=body(_config_schema()),
             )
         },
         "/cluster/clock": {

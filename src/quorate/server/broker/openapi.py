@@ -78,6 +78,13 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def nullable(schema: Json) -> Json:
+    """The same, or null: which means that it is not given."""
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
+
+
 def parameter(name: str, place: str, schema: Json) -> Json:
     """A query or path parameter."""
     return {"name": name, "in": place, "required": place == "path", "schema": schema}
@@ -119,9 +126,8 @@ def _field(field: FieldDescriptor) -> Json:
         one = ref(_key(field.enum_type))
     else:
         one = _scalar(field)
-    if field.is_repeated:
-        return {"type": "array", "items": one}
-    return {**one, "default": default_of(field)} if field.has_default_value and "$ref" not in one else one
+    whole = nullable({"type": "array", "items": one} if field.is_repeated else one)
+    return {**whole, "default": default_of(field)} if field.has_default_value else whole
 
 
 def _scalar(field: FieldDescriptor) -> Json:
@@ -172,7 +178,7 @@ _PLAIN: Final[Json] = {
 
 _NUMBER: Final[Json] = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
 _MOMENT: Final[Json] = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
-_FLAG: Final[Json] = {"type": "string", "enum": ["0", "1"]}
+_FLAG: Final[Json] = {"type": "string", "enum": ["0", "1", "false", "true"]}
 
 _OTHERS: Final[Json] = {
     f"{PREFIX}/json/log": {
