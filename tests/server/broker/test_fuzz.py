@@ -18,15 +18,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from quorate.maintenance.moments import from_datetime
 from quorate.server.broker import json_trees, proto_trees
 from quorate.server.broker.http import ASKED_BY_MESSAGE, PREFIX
 from quorate.server.broker.json_trees import Malformed
 from quorate.server.broker.proto import cms_pb2
 from quorate.server.broker.questions import QUESTIONS, Question
 from quorate.server.broker.walle import TASKS
-from tests.server.broker.real import NODES, PATIENCE, Running, as_a_process_would, over_a_small_cluster, running
+from tests.server.broker.real import NODES, NOW, PATIENCE, Running, as_a_process_would, over_a_small_cluster, running
 from tests.server.broker.test_process import description, write
-from tests.server.broker.test_trees import trees
+from tests.server.broker.test_trees import fitting, trees
 
 #: Codes after which something may be decided: anything else must leave the ledger as it was.
 DECIDED = {"OK", "ALLOW", "ALLOW_PARTIAL", "DISALLOW_TEMP", "ERROR_TEMP"}
@@ -56,44 +57,53 @@ def sent(served: Running, method: str, path: str, body: bytes | None) -> tuple[i
 
 
 # Values with a chance to mean something, so that not everything ends at the door.
-HOSTS = st.sampled_from([*(f"h{node}" for node in range(1, NODES + 1)), "3", "0", "h9", ""])
-DEVICES = st.sampled_from(
-    ["pdisk-1-1", "pdisk-9-1", "vdisk-0-1-0-0-0", "vdisk-0-2-0-0-0", "/dev/sdb", "pdisk-1-01", ""]
+HOSTS = st.sampled_from([f"h{node}" for node in range(1, NODES + 1)]) | st.sampled_from(["3", "0", "h9", ""])
+DEVICES = st.sampled_from(["pdisk-1-1", "pdisk-2-1", "vdisk-0-1-0-0-0"]) | st.sampled_from(
+    ["pdisk-9-1", "vdisk-0-2-0-0-0", "/dev/sdb", "pdisk-1-01", ""]
 )
-NUMBERS = st.sampled_from([0, 1, 60_000_000, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1)
+SPANS = st.sampled_from([60_000_000, 600_000_000]) | st.sampled_from([0, 1, 2**63, 2**64 - 1])
+MOMENTS = st.sampled_from([from_datetime(NOW) + span for span in (0, 60_000_000)]) | SPANS
 IDS = st.sampled_from(["u-r-1", "u-p-1", "u-p-2", "u-n-1", "v-r-2", "nonsense", ""])
-ACTIONS = st.fixed_dictionaries(
-    {"Type": st.sampled_from(["SHUTDOWN_HOST", "RESTART_SERVICES", "REPLACE_DEVICES", "ADD_HOST", "UNKNOWN"])},
-    optional={
-        "Host": HOSTS,
-        "Services": st.lists(st.sampled_from(["storage", "dynnode", "x", ""]), max_size=2),
-        "Devices": st.lists(DEVICES, max_size=3),
-        "Duration": NUMBERS,
-        "Tenant": st.sampled_from(["t", "nobody"]),
-    },
+ACTIONS = st.one_of(
+    st.fixed_dictionaries({"Type": st.just("SHUTDOWN_HOST"), "Host": HOSTS}, optional={"Duration": SPANS}),
+    st.fixed_dictionaries({"Type": st.just("SHUTDOWN_HOST"), "Tenant": st.sampled_from(["t", "nobody"])}),
+    st.fixed_dictionaries(
+        {"Type": st.just("RESTART_SERVICES"), "Host": HOSTS, "Services": st.just(["storage"]) | st.just(["x"])},
+        optional={"Duration": SPANS},
+    ),
+    st.fixed_dictionaries(
+        {"Type": st.just("REPLACE_DEVICES"), "Devices": st.lists(DEVICES, min_size=1, max_size=2)},
+        optional={"Host": HOSTS, "Duration": SPANS},
+    ),
 )
 LIKELY: dict[str, st.SearchStrategy[Any]] = {
-    "User": st.sampled_from(["u", "v", "", "x" * 200]),
-    "Actions": st.lists(ACTIONS, max_size=4),
+    "User": st.just("u") | st.sampled_from(["v", "", "x" * 200]),
+    "Actions": st.lists(ACTIONS, min_size=1, max_size=4),
     "RequestId": IDS,
     "Permissions": st.lists(IDS, max_size=3),
     "NotificationId": IDS,
-    "Deadline": NUMBERS,
-    "Time": NUMBERS,
-    "Duration": NUMBERS,
+    "Deadline": MOMENTS,
+    "Time": MOMENTS,
+    "Duration": SPANS,
     "Hosts": st.lists(HOSTS, max_size=3),
-    "Priority": st.integers(-101, 101),
+    "Priority": st.sampled_from([0, -100, 100, 101]),
     "TaskId": st.sampled_from(["t-1", "t-2", "t-3", ""]),
     "Action": st.sampled_from(["reboot", "change-disk", "prepare", "explode"]),
     "Devices": st.lists(DEVICES, max_size=2),
+    "Items": st.fixed_dictionaries({}, optional={"Nodes": st.lists(st.integers(1, 9), max_size=2)}),
+    "UserToken": st.just(""),
 }
+#: A question without these is never more than a wrong request.
+NEEDED = {"User", "Actions", "Command", "Marker", "TaskId", "Action", "Items"}
 
 
 def messages(question: Question) -> st.SearchStrategy[dict[str, Any]]:
-    """Requests of one kind: everything that fits the proto file, with likely values for the fields that matter."""
-    fields = [field.name for field in question.request.fields if field.name in LIKELY]
-    likely = st.fixed_dictionaries({}, optional={name: LIKELY[name] for name in fields})
-    return st.tuples(trees(question.request), likely).map(lambda pair: pair[0] | pair[1])
+    """Requests of one kind: everything that fits the proto file, and what a client might really send."""
+    fields = {field.name: LIKELY.get(field.name, fitting(field)) for field in question.request.fields}
+    needed = {name: strategy for name, strategy in fields.items() if name in NEEDED}
+    optional = {name: strategy for name, strategy in fields.items() if name not in NEEDED}
+    likely = st.fixed_dictionaries(needed, optional=optional)
+    return st.one_of(likely, likely, trees(question.request))
 
 
 def as_json(tree: dict[str, Any], question: Question) -> bytes:
