@@ -3,7 +3,7 @@
 ``proto/cms.proto`` is the contract. A request in JSON (``json_trees``) or protobuf (``proto_trees``) becomes a tree of
 the fields that were given, ``translation`` makes the question of it, ``questions`` puts it to the broker, and back the
 same way. ``http``, ``walle``, ``rpc`` and ``pushing`` are the interfaces; ``openapi`` and ``description`` tell of
-them. ``access`` knows who asks, ``answering`` says what went wrong.
+them, ``page`` shows the log. ``access`` knows who asks, ``answering`` says what went wrong.
 
 ``mount`` and ``serve_grpc`` put all that over any broker. ``quorate broker`` is ``process``: a broker over a described
 cluster, whose states and time ``cluster_routes`` change from outside and ``keeping`` keeps.

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.messages import Caller
-from quorate.server.broker import http, openapi, walle
+from quorate.server.broker import http, openapi, page, walle
 from quorate.server.broker.access import Access
 from quorate.server.broker.answering import encoded, guarded, json
 from quorate.server.broker.pushing import Streams
@@ -41,5 +41,6 @@ def routes(
     return [
         *http.routes(broker, access, streams),
         *walle.routes(broker, access),
+        *page.routes(),
         web.get("/openapi.json", guarded(access, document)),
     ]
