@@ -72,7 +72,7 @@ crds: install  ## Write deploy/crds and the page of conditions from the types
 
 .PHONY: proto
 proto: install  ## Write the broker's message classes from its proto file
-	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src quorate/server/broker/proto/cms.proto
+	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src --grpc_python_out=src quorate/server/broker/proto/cms.proto
 
 .PHONY: requirements
 requirements: install  ## Pin the newest versions of what requirements/*.in name

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM, Signals
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
 
-from quorate.server.broker.proto import cms_pb2
+from quorate.server.broker.proto import cms_pb2, cms_pb2_grpc
 
 PATIENCE = 30.0
 CLUSTER = {
@@ -91,13 +91,9 @@ def test_without_a_file_nothing_is_kept(cluster: Path) -> None:
 def test_both_interfaces_are_one_broker(cluster: Path) -> None:
     with running(cluster) as (url, address), grpc.insecure_channel(address) as channel:
         shutdown(url, "h1")
-        call: Any = channel.unary_unary(
-            "/quorate.cms.Cms/Call",
-            request_serializer=cms_pb2.TCmsRequest.SerializeToString,
-            response_deserializer=cms_pb2.TCmsResponse.FromString,
-        )
         asked = cms_pb2.TManagePermissionRequest(User="u", Command=cms_pb2.TManagePermissionRequest.LIST)
-        answer = call(cms_pb2.TCmsRequest(ManagePermissionRequest=asked), timeout=PATIENCE)
+        stub = cast("Any", cms_pb2_grpc).CmsStub(channel)
+        answer = stub.Call(cms_pb2.TCmsRequest(ManagePermissionRequest=asked), timeout=PATIENCE)
     assert [permission.Id for permission in answer.ManagePermissionResponse.Permissions] == ["u-p-1"]
 
 

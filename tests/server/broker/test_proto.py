@@ -178,6 +178,7 @@ def test_generating_again_gives_what_is_committed(tmp_path: Path) -> None:
     name = "quorate/server/broker/proto/cms.proto"
     source = HERE.parents[3]
     command = [sys.executable, "-W", "ignore", "-m", "grpc_tools.protoc", f"-I{source}"]
-    subprocess.run([*command, f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", name], check=True, timeout=60)
-    for generated in ("cms_pb2.py", "cms_pb2.pyi"):
+    outputs = [f"--{kind}_out={tmp_path}" for kind in ("python", "pyi", "grpc_python")]
+    subprocess.run([*command, *outputs, name], check=True, timeout=60)
+    for generated in ("cms_pb2.py", "cms_pb2.pyi", "cms_pb2_grpc.py"):
         assert (tmp_path / name).with_name(generated).read_text() == (HERE / generated).read_text(), "run make proto"
