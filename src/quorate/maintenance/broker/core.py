@@ -85,7 +85,7 @@ class Core:
     def now(self) -> int:
         """Broker time; and what has ended by it, has. Not while the model is empty: it could not say what is down."""
         now = self.time.now()
-        if not (self.writing or self.time.doubt or self.lost or self.closed):
+        if not (self.writing or self.lost or self.closed):
             lapsed = self.lapses.run(self.book, now, self.retry)
             if lapsed:
                 self._lapsed(lapsed, now)
