@@ -1,4 +1,4 @@
-"""A simulated cluster with every controller of volumes and the live broker beside them, in one process, in virtual time.
+"""A simulated cluster with every controller of volumes and the live broker beside them, in one process and virtual time.
 
 People ask with PermissionRequest objects or straight through the service layer; what is permitted can be taken down for
 real.
@@ -99,9 +99,7 @@ class BrokerLab(VolumeLab):
         """SHUTDOWN_HOST of each host."""
         asked = messages.PermissionRequest(
             user="alice",
-            actions=tuple(
-                messages.Action(type=SHUTDOWN, host=host, duration=duration * SECOND) for host in hosts
-            ),
+            actions=tuple(messages.Action(type=SHUTDOWN, host=host, duration=duration * SECOND) for host in hosts),
             availability_mode=mode,
             schedule=schedule,
             partial_permission_allowed=partial,

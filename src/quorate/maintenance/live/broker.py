@@ -166,6 +166,8 @@ class LiveBroker:
             self.locks.refresh()
             self.broker.cluster_changed()
             self._objects.cluster_changed()
+        if self.source.names.disputed:
+            self._numbers.wake()
         self._changed.wake(THE_CLUSTER)  # to see when something is due next
 
     async def _listen(self) -> None:

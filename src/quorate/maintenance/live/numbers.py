@@ -103,6 +103,11 @@ class Names:
         """Grows whenever anything goes by another number than before."""
         return self.nodes.version + self.drives.version + self.groups.version + self.replicas.version
 
+    @property
+    def disputed(self) -> bool:
+        """Whether two objects have one number."""
+        return bool(self.nodes.disputed or self.drives.disputed or self.groups.disputed or self.replicas.disputed)
+
     def object_of(self, item: int | DriveId | VDiskId) -> str | None:
         """The name of the Node, the Drive or the replica that goes by this."""
         match item:

@@ -32,6 +32,7 @@ from quorate.maintenance.messages import (
     Status,
 )
 from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.rules import is_down
 
 #: What cannot be ended because it is over already, is over.
 _OVER: Final = (StatusCode.OK, StatusCode.WRONG_REQUEST)
@@ -158,7 +159,8 @@ class LedgerObjects:
         entry = self._entries().permissions.get(name)
         if entry is None:
             return None
-        return shown.permission(entry, name, self._model, held_down=entry.id in self._broker.held_down)
+        over = entry.deadline <= self._broker.now()
+        return shown.permission(entry, name, self._model, held_down=over and is_down(self._model, entry))
 
     def _request(self, name: str) -> PermissionRequest | None:
         entries = self._entries()

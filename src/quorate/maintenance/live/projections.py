@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from quorate.api import finalizers, labels
 from quorate.api.maintenance import Notification, Permission, PermissionRequest, WalleTask
@@ -41,6 +41,9 @@ from quorate.engine import (
 )
 from quorate.engine.clock import Clock
 from quorate.maintenance.live.asking import Asking
+
+#: Seconds after which something that is due by time is surely so.
+_A_MOMENT: Final = 0.1
 
 P = TypeVar("P", bound=Permission | PermissionRequest | Notification | WalleTask)
 
@@ -110,7 +113,7 @@ class Projection(Generic[P]):
             return None
         return ProjectionView(found, intended, over=found is not None and self.asking.is_over(found.metadata.uid))
 
-    def _decide(self, view: ProjectionView[P], _: datetime, __: Random) -> Plan:
+    def _decide(self, view: ProjectionView[P], now: datetime, _: Random) -> Plan:
         found, intended = view.found, view.intended
         if found is None:
             assert intended is not None
@@ -125,7 +128,9 @@ class Projection(Generic[P]):
             return Plan(writes=(AddFinalizer(found, finalizers.BROKER),))
         put_right = replace(found, spec=_spec(found, intended))
         return Plan(
-            writes=(Patch(found, put_right),), status=PatchStatus(found, replace(found, status=intended.status))
+            writes=(Patch(found, put_right),),
+            status=PatchStatus(found, replace(found, status=intended.status)),
+            requeue_after=_due(intended, now),
         )
 
     def _gone(self, found: P, *, held: bool) -> Plan:
@@ -142,6 +147,13 @@ class Projection(Generic[P]):
     def _metadata(self, name: str) -> ObjectMeta:
         held = (finalizers.BROKER,) if self._end is not None else ()
         return ObjectMeta(name=name, labels=self._labels, finalizers=held)
+
+
+def _due(intended: P, now: datetime) -> float | None:
+    """Seconds until a permission's deadline: from then on it may be held only because its host is down."""
+    if not isinstance(intended, Permission) or intended.status.deadline is None or intended.status.deadline < now:
+        return None
+    return (intended.status.deadline - now).total_seconds() + _A_MOMENT
 
 
 def _spec(found: P, intended: P) -> Any:
