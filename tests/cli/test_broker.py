@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,17 @@ def test_both_interfaces_are_one_broker(cluster: Path) -> None:
         stub = cast("Any", cms_pb2_grpc).CmsStub(channel)
         answer = stub.Call(cms_pb2.TCmsRequest(ManagePermissionRequest=asked), timeout=PATIENCE)
     assert [permission.Id for permission in answer.ManagePermissionResponse.Permissions] == ["u-p-1"]
+
+
+def test_it_stops_at_once_although_somebody_listens(cluster: Path) -> None:
+    with running(cluster) as (url, address), grpc.insecure_channel(address) as channel:
+        events = urllib.request.urlopen(f"{url}/cms/api/events", timeout=PATIENCE)
+        assert events.readline().startswith(b": changes")
+        changes = cast("Any", cms_pb2_grpc).CmsStub(channel).Watch(cms_pb2.TWatchRequest())
+        changes.initial_metadata()
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 4  # sooner than it would give to requests under way
+    events.close()
 
 
 def test_it_says_that_it_is_open(cluster: Path) -> None:

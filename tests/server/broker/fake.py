@@ -18,6 +18,7 @@ class FakeBroker:
         self.answers: dict[str, Any] = {}
         self.happening: asyncio.Queue[Change | None] = asyncio.Queue()
         self.watched: list[tuple[str, str]] = []
+        self.leading = True
 
     def __getattr__(self, name: str) -> Any:
         if name not in vars(Broker):

@@ -21,7 +21,7 @@ from quorate.maintenance.messages import (
     PermissionResponse,
     Status,
 )
-from quorate.server.broker import Access, GrpcListener, serve_grpc
+from quorate.server.broker import Access, GrpcListener, rpc_health, serve_grpc
 from quorate.server.broker.proto import cms_pb2
 from tests.server.broker.fake import FakeBroker
 
@@ -121,6 +121,23 @@ async def test_it_says_that_it_is_well(channel: grpc.aio.Channel) -> None:
     for service in ("", "quorate.cms.Cms"):
         answer = await stub.Check(health_pb2.HealthCheckRequest(service=service))
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await stub.Check(health_pb2.HealthCheckRequest(service="other"))
+    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_broker_without_the_ledger_is_not_well_and_whoever_watches_is_told(
+    channel: grpc.aio.Channel, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc_health, "_PACE", 0.01)
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    watching = aiter(stub.Watch(health_pb2.HealthCheckRequest()))
+    told = [(await anext(watching)).status]
+    broker.leading = False
+    told.append((await anext(watching)).status)
+    told.append((await stub.Check(health_pb2.HealthCheckRequest())).status)
+    statuses = health_pb2.HealthCheckResponse
+    assert told == [statuses.SERVING, statuses.NOT_SERVING, statuses.NOT_SERVING]
 
 
 async def test_a_client_without_the_proto_file_can_ask_for_it(channel: grpc.aio.Channel) -> None:

@@ -21,11 +21,12 @@ class Streams:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._stopped: asyncio.Event = asyncio.Event()
+        #: The server stops.
+        self.stopped = asyncio.Event()
 
     def stop(self) -> None:
         """End them all; new ones end at once."""
-        self._stopped.set()
+        self.stopped.set()
 
     @staticmethod
     def allowed(caller: Caller, user: str) -> str:
@@ -39,7 +40,7 @@ class Streams:
     async def changes(self, user: str, request_id: str) -> AsyncGenerator[Tree | None, None]:
         """What happens to a user's requests and permissions; None now and then, while nothing does."""
         changes = aiter(self._broker.changes(user=user, request_id=request_id))
-        stopped = asyncio.ensure_future(self._stopped.wait())
+        stopped = asyncio.ensure_future(self.stopped.wait())
         upcoming = asyncio.ensure_future(anext(changes, None))
         try:
             while True:

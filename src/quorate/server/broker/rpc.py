@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from quorate.api.maintenance.action import StatusCode
@@ -28,6 +28,7 @@ from quorate.server.broker.json_trees import Malformed, Tree
 from quorate.server.broker.proto import cms_pb2
 from quorate.server.broker.pushing import Streams
 from quorate.server.broker.questions import QUESTIONS, Question, refusal
+from quorate.server.broker.rpc_health import Health
 
 _log = get_logger(__name__)
 
@@ -71,7 +72,8 @@ async def serve_grpc(
         "Watch": grpc.unary_stream_rpc_method_handler(service.watch, response_serializer=_serialized),
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-    await _add_health(server)
+    well = Health((SERVICE,), lambda: broker.leading, streams.stopped)
+    health_pb2_grpc.add_HealthServicer_to_server(well, server)
     reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
@@ -82,13 +84,6 @@ async def serve_grpc(
         raise CannotListen(f"cannot listen on {host} port {port} for gRPC: it is taken, or not this machine's")
     await server.start()
     return GrpcListener(host, chosen, server, streams)
-
-
-async def _add_health(server: grpc.aio.Server) -> None:
-    servicer = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    for name in ("", SERVICE):
-        await servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
 
 
 class _Service:
