@@ -1,0 +1,222 @@
+"""ReplicatedVolumes as groups: by their live quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from quorate.api.maintenance.action import AvailabilityMode, LockKind, StatusCode
+from quorate.maintenance.nouns import DriveId, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
+from tests.maintenance.rules.making import DOWN, FORCE, KEEP, MAX, NOW, UP, Scene, granted, part, replace_devices
+
+ALLOW, DISALLOW, TEMP = StatusCode.ALLOW, StatusCode.DISALLOW, StatusCode.DISALLOW_TEMP
+
+
+def volume(
+    diskful: int,
+    *,
+    tie_breaker: bool = False,
+    copies: int = 1,
+    kept: int = 1,
+    attached: tuple[int, ...] = (8,),
+    behind: tuple[int, ...] = (),
+    away: tuple[int, ...] = (),
+    hidden: tuple[int, ...] = (),
+    **facts: Any,
+) -> GroupInfo:
+    """A volume with diskful members on nodes 1, 2, …, then its tie-breaker; attached on node 8, which has no part."""
+    nodes = range(1, diskful + tie_breaker + 1)
+    members = tuple(
+        MemberFacts(
+            vdisk=part(node - 1),
+            node=node,
+            voter=node <= diskful,
+            up_to_date=node <= diskful and node not in behind,
+            connected=node not in away,
+            tie_breaker=node > diskful,
+        )
+        for node in nodes
+    )
+    secret = tuple(
+        MemberFacts(vdisk=part(node - 1), node=node, voter=False, up_to_date=False, connected=True) for node in hidden
+    )
+    parts = tuple(
+        VDiskInfo(
+            id=part(node - 1),
+            node=node,
+            drives=(DriveId(node, 1),) if node <= diskful else (),
+            state=DOWN if node in away else UP,
+        )
+        for node in nodes
+    )
+    return GroupInfo(
+        id=0,
+        species=None,
+        volume=VolumeFacts(
+            name="pvc-1",
+            members=members + secret,
+            attached_on=frozenset(attached),
+            quorum=diskful // 2 + 1,
+            quorum_minimum_redundancy=copies,
+            copies_kept=kept,
+            **facts,
+        ),
+        vdisks=parts,
+    )
+
+
+def none(**facts: Any) -> GroupInfo:
+    return volume(1, **facts)
+
+
+def availability(**facts: Any) -> GroupInfo:
+    return volume(2, tie_breaker=True, **facts)
+
+
+def consistency(**facts: Any) -> GroupInfo:
+    return volume(2, copies=2, **facts)
+
+
+def both(**facts: Any) -> GroupInfo:
+    return volume(3, copies=2, kept=2, **facts)
+
+
+def scene(group: GroupInfo) -> Scene:
+    made = Scene()
+    made.model.put_group(group)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("layout", "attached", "idle"),
+    [(none, TEMP, TEMP), (availability, ALLOW, ALLOW), (consistency, TEMP, ALLOW), (both, ALLOW, ALLOW)],
+)
+@pytest.mark.parametrize("mode", [MAX, KEEP])
+def test_a_member_may_go_if_the_volume_stays_writable_or_while_it_is_idle_has_its_copies(
+    layout: Callable[..., GroupInfo], attached: StatusCode, idle: StatusCode, mode: AvailabilityMode
+) -> None:
+    assert scene(layout()).ask("h1", mode=mode).code is attached
+    assert scene(layout(attached=())).ask("h1", mode=mode).code is idle
+
+
+@pytest.mark.parametrize("layout", [none, availability, consistency, both])
+def test_by_force_a_member_may_go_from_any_layout(layout: Callable[..., GroupInfo]) -> None:
+    assert scene(layout()).ask("h1", mode=FORCE).code is ALLOW
+
+
+def test_a_volume_that_can_lose_nobody_is_named_and_refused_for_a_while() -> None:
+    answer = scene(none()).ask("h1")
+    assert (answer.code, answer.deadline) == (TEMP, NOW + 300_000_000)
+    assert "pvc-1" in answer.reason
+    assert "in use on node 8" in answer.reason
+
+
+def test_a_volume_that_is_in_use_only_where_the_host_goes_down_need_not_stay_writable() -> None:
+    assert scene(consistency(attached=(1,))).ask("h1").code is ALLOW
+    assert scene(consistency(attached=(1, 8))).ask("h1").code is TEMP
+    # A drive that is taken out does not stop its host from using the volume.
+    assert scene(consistency(attached=(1,))).ask(replace_devices("pdisk-1-1")).code is TEMP
+
+
+def test_hosts_that_go_down_together_use_nothing() -> None:
+    made = scene(consistency(attached=(8,)))
+    assert made.ask("h1", "h8").code is ALLOW
+    # In part, the one that uses it might stay.
+    assert granted(made.ask("h1", "h8", partial=True)) == ["h8"]
+    assert granted(made.ask("h8", "h1", partial=True)) == ["h8", "h1"]
+
+
+def test_the_tie_breaker_may_go_while_both_copies_are_there_and_not_while_one_is_away() -> None:
+    assert scene(availability()).ask("h3").code is ALLOW
+    assert scene(availability(away=(2,))).ask("h3", mode=KEEP).code is TEMP
+
+
+def test_keep_available_asks_only_that_it_stays_writable() -> None:
+    five = volume(5, copies=1, away=(5,))
+    assert scene(five).ask("h1").code is TEMP
+    assert scene(five).ask("h1", mode=KEEP).code is ALLOW
+    assert scene(volume(5, copies=1, away=(4, 5))).ask("h1", mode=KEEP).code is TEMP
+
+
+def test_a_locked_member_counts_as_lost() -> None:
+    made = scene(volume(5, copies=1))
+    made.hold("h2")
+    assert made.ask("h1").code is TEMP
+    assert made.ask("h1", mode=KEEP).code is ALLOW
+    made.hold("h3")
+    assert made.ask("h1", mode=KEEP).code is TEMP
+
+
+def test_copies_that_are_behind_do_not_count() -> None:
+    assert scene(both(behind=(2,))).ask("h1", mode=KEEP).code is TEMP
+    assert scene(both(behind=(1,))).ask("h1", mode=KEEP).code is ALLOW
+    assert scene(availability(behind=(2,), attached=())).ask("h1", mode=KEEP).code is TEMP
+
+
+@pytest.mark.parametrize("mode", [MAX, KEEP, FORCE])
+def test_one_answer_takes_one_member(mode: AvailabilityMode) -> None:
+    five = volume(5, copies=1)
+    assert granted(scene(five).ask("h1", "h2", partial=True, mode=mode)) == ["h1"]
+    assert scene(five).ask("h1", "h2", mode=mode).code is DISALLOW
+
+
+@pytest.mark.parametrize("mode", [MAX, KEEP, FORCE])
+@pytest.mark.parametrize("asked", ["h1", "h3", replace_devices("pdisk-2-1"), replace_devices("vdisk-0-1-0-0-0")])
+def test_nothing_of_a_volume_is_disturbed_while_a_step_is_not_confirmed(mode: AvailabilityMode, asked: Any) -> None:
+    made = scene(availability(unconfirmed_step="AddReplica: 2 of 3 confirmed"))
+    answer = made.ask(asked, mode=mode)
+    assert answer.code is TEMP
+    blocker = answer.refusals[0].issue.blockers[0]
+    assert (blocker.object, blocker.lock, blocker.id) == ("pvc-1", LockKind.TRANSITION, "AddReplica: 2 of 3 confirmed")
+
+
+def test_a_step_protects_hidden_members_and_nodes_that_are_down_as_well() -> None:
+    made = scene(availability(hidden=(5,), unconfirmed_step="AddReplica"))
+    assert made.ask("h5", mode=FORCE).code is TEMP
+    made.node(1, state=DOWN)
+    assert made.ask("h1", mode=FORCE).code is TEMP
+    made.model.put_group(availability(hidden=(5,)))
+    assert made.ask("h5").code is ALLOW
+    assert made.ask("h1").code is ALLOW
+
+
+def test_a_first_synchronisation_counts_as_one_member_locked() -> None:
+    made = scene(both(synchronizing="pvc-1-3"))
+    answer = made.ask("h1")
+    assert answer.code is TEMP
+    assert answer.refusals[0].issue.blockers[0].lock is LockKind.TRANSITION
+    assert made.ask("h1", mode=FORCE).code is TEMP
+    # It has no vote, so the volume stays writable without it.
+    assert made.ask("h1", mode=KEEP).code is ALLOW
+
+
+def test_the_kernels_own_foresight_decides_where_there_is_one() -> None:
+    asked: list[frozenset[int]] = []
+
+    def survives(nodes: frozenset[int]) -> bool:
+        asked.append(nodes)
+        return False
+
+    group = both()
+    assert group.volume is not None
+    made = scene(replace(group, volume=replace(group.volume, survives=survives)))
+    assert made.ask("h1").code is TEMP
+    assert asked[0] == {1}
+
+
+def test_a_silent_agent_takes_no_replica_away() -> None:
+    made = scene(both())
+    made.node(2, state=DOWN, surely_down=False)
+    assert made.ask("h1").code is ALLOW
+    made.node(2, state=DOWN, surely_down=True)
+    assert made.ask("h1").code is TEMP
+
+
+def test_when_a_lock_ends_the_answer_changes() -> None:
+    made = scene(both())
+    made.hold("h2", lasts=1000)
+    assert made.ask("h1").deadline == NOW + 1000
+    assert made.ask("h1", now=NOW + 1000).code is ALLOW
