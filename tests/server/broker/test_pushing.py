@@ -20,7 +20,8 @@ ENDED = Change(kind=ChangeKind.PERMISSION, verb=ChangeVerb.ENDED, id="u-p-1", ow
 async def test_a_change_is_an_event(client: Client, broker: FakeBroker) -> None:
     async with client.session.get(f"{EVENTS}?User=u&RequestId=u-r-1") as stream:
         assert stream.content_type == "text/event-stream"
-        assert await stream.content.readuntil(b"\n\n") == b": changes from now on\n\n"
+        assert await stream.content.readuntil(b"\n\n") == b": listening\n\n"
+        assert broker.watched == [("u", "u-r-1")]
         broker.happening.put_nowait(ENDED)
         event, data = (await stream.content.readuntil(b"\n\n")).decode().strip().split("\n")
     assert event == "event: change"
@@ -30,14 +31,13 @@ async def test_a_change_is_an_event(client: Client, broker: FakeBroker) -> None:
         "Id": "u-p-1",
         "Owner": "u",
     }
-    assert broker.watched == [("u", "u-r-1")]
 
 
 async def test_silence_is_told_of(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pushing, "_SILENCE", 0.01)
     async with client.session.get(EVENTS) as stream:
         await stream.content.readuntil(b"\n\n")
-        assert await stream.content.readuntil(b"\n\n") == b": nothing new\n\n"
+        assert await stream.content.readuntil(b"\n\n") == b": listening\n\n"
 
 
 async def test_a_parameter_that_is_not_there(client: Client, broker: FakeBroker) -> None:
@@ -57,7 +57,7 @@ async def test_a_stopping_server_ends_its_streams(client: Client) -> None:
 async def test_the_end_of_the_broker_is_the_end_of_its_streams(client: Client, broker: FakeBroker) -> None:
     broker.happening.put_nowait(None)
     async with client.session.get(EVENTS) as stream:
-        assert await stream.content.read() == b": changes from now on\n\n"
+        assert await stream.content.read() == b": listening\n\n"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ async def test_a_listener_that_leaves_is_forgotten(broker: FakeBroker) -> None:
 
     broker.changes = changes  # type: ignore[method-assign]
     stream = Streams(broker.as_broker).changes("", "")
-    assert await anext(stream) is not None
+    assert [await anext(stream) is None for _ in range(2)] == [True, False]
     await stream.aclose()
     assert left.is_set()

@@ -115,10 +115,9 @@ async def _stream(request: web.Request, caller: Caller, streams: Streams) -> web
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     with suppress(ConnectionError):  # whoever hangs up has heard enough
         await response.prepare(request)
-        await response.write(b": changes from now on\n\n")
         async with aclosing(streams.changes(user, request.query.get("RequestId", ""))) as changes:
             async for tree in changes:
-                await response.write(b": nothing new\n\n" if tree is None else _event(tree))
+                await response.write(b": listening\n\n" if tree is None else _event(tree))
     return response
 
 

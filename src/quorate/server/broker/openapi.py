@@ -33,6 +33,11 @@ def document(beside: Mapping[str, Json] | None = None) -> Json:
             "title": "Quorate maintenance broker",
             "version": __version__,
             "summary": "Who may take what down, now, and why not",
+            "description": (
+                f"Besides what is listed, GET {PREFIX}/events is a stream of server-sent events, each with a TChange:"
+                " what happens to the requests and permissions of User, or to RequestId. GET /cms is a page with the"
+                " log."
+            ),
         },
         "paths": {
             **{f"{PREFIX}/{question.path}": _asked(question) for question in ASKED_BY_MESSAGE},

@@ -38,11 +38,13 @@ class Streams:
         return caller.name
 
     async def changes(self, user: str, request_id: str) -> AsyncGenerator[Tree | None, None]:
-        """What happens to a user's requests and permissions; None now and then, while nothing does."""
+        """What happens to a user's requests and permissions; None as soon as it listens, and while nothing happens."""
         changes = aiter(self._broker.changes(user=user, request_id=request_id))
         stopped = asyncio.ensure_future(self.stopped.wait())
         upcoming = asyncio.ensure_future(anext(changes, None))
         try:
+            await asyncio.sleep(0)  # one turn of the loop: now nothing is missed
+            yield None
             while True:
                 await asyncio.wait([upcoming, stopped], timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED)
                 if stopped.done():

@@ -122,8 +122,9 @@ class _Service:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
         except Forbidden as error:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
-        await context.send_initial_metadata(())  # now it listens
         async with aclosing(self._streams.changes(user, tree.get("RequestId", ""))) as changes:
+            await anext(changes)
+            await context.send_initial_metadata(())  # from now on nothing is missed
             async for change in changes:
                 if change is not None:
                     yield proto_trees.write(change, cms_pb2.TChange())
