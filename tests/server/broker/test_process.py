@@ -273,6 +273,10 @@ async def test_who_waits_is_told_when_asking_would_help(client: Client) -> None:
     assert told["Answer"]["Status"]["Code"] == "ALLOW"
 
 
+async def test_a_clock_that_never_jumped_may_be_accepted(client: Client) -> None:
+    assert await client.post("/cms/api/accepttimerequest", {}) == (200, {"Status": {"Code": "OK"}})
+
+
 async def test_probes_and_metrics_are_there(client: Client) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         async with client.session.get(path) as answer:

@@ -167,6 +167,7 @@ ASKED: list[tuple[Any, dict[str, Any], Any]] = [
         ),
     ),
     (questions.walle_list, {}, m.WalleListTasks()),
+    (questions.accept_time, {}, None),
     (questions.walle_check, {"TaskId": "t"}, m.WalleCheckTask(task_id="t")),
     (
         questions.plan,
@@ -452,6 +453,7 @@ ANSWERED: list[tuple[str, Any, Any, dict[str, Any]]] = [
         m.WalleTaskAnswer(status=m.Status(code=StatusCode.WRONG_REQUEST, reason="no task t"), task=m.WalleTask(id="t")),
         {"Status": {"Code": "WRONG_REQUEST", "Reason": "no task t"}},
     ),
+    ("TAcceptTimeResponse", answers.bare_status, OK, {"Status": {"Code": "OK"}}),
     (
         "TPlanResponse",
         answers.plan_response,

@@ -229,4 +229,11 @@ QUESTIONS: Final = (
         lambda broker: broker.ok_to_stop,
         answers.ok_to_stop_response,
     ),
+    Question(
+        "AcceptTimeRequest",
+        "AcceptTimeResponse",
+        questions.accept_time,
+        lambda broker: lambda _, caller: broker.accept_time(caller),
+        answers.bare_status,
+    ),
 )

@@ -49,7 +49,7 @@ MODE_KEEP_AVAILABLE: EAvailabilityMode
 MODE_FORCE_RESTART: EAvailabilityMode
 
 class TCmsRequest(_message.Message):
-    __slots__ = ("PermissionRequest", "CheckRequest", "ManageRequestRequest", "ManagePermissionRequest", "Notification", "ManageNotificationRequest", "ClusterStateRequest", "GetConfigRequest", "SetConfigRequest", "GetLogTailRequest", "SetMarkerRequest", "ResetMarkerRequest", "ConditionalPermissionRequest", "WalleCreateTaskRequest", "WalleListTasksRequest", "WalleCheckTaskRequest", "WalleRemoveTaskRequest", "PlanRequest", "OkToStopRequest")
+    __slots__ = ("PermissionRequest", "CheckRequest", "ManageRequestRequest", "ManagePermissionRequest", "Notification", "ManageNotificationRequest", "ClusterStateRequest", "GetConfigRequest", "SetConfigRequest", "GetLogTailRequest", "SetMarkerRequest", "ResetMarkerRequest", "ConditionalPermissionRequest", "WalleCreateTaskRequest", "WalleListTasksRequest", "WalleCheckTaskRequest", "WalleRemoveTaskRequest", "PlanRequest", "OkToStopRequest", "AcceptTimeRequest")
     PERMISSIONREQUEST_FIELD_NUMBER: _ClassVar[int]
     CHECKREQUEST_FIELD_NUMBER: _ClassVar[int]
     MANAGEREQUESTREQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +69,7 @@ class TCmsRequest(_message.Message):
     WALLEREMOVETASKREQUEST_FIELD_NUMBER: _ClassVar[int]
     PLANREQUEST_FIELD_NUMBER: _ClassVar[int]
     OKTOSTOPREQUEST_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTTIMEREQUEST_FIELD_NUMBER: _ClassVar[int]
     PermissionRequest: TPermissionRequest
     CheckRequest: TCheckRequest
     ManageRequestRequest: TManageRequestRequest
@@ -88,10 +89,11 @@ class TCmsRequest(_message.Message):
     WalleRemoveTaskRequest: TWalleRemoveTaskRequest
     PlanRequest: TPlanRequest
     OkToStopRequest: TOkToStopRequest
-    def __init__(self, PermissionRequest: _Optional[_Union[TPermissionRequest, _Mapping]] = ..., CheckRequest: _Optional[_Union[TCheckRequest, _Mapping]] = ..., ManageRequestRequest: _Optional[_Union[TManageRequestRequest, _Mapping]] = ..., ManagePermissionRequest: _Optional[_Union[TManagePermissionRequest, _Mapping]] = ..., Notification: _Optional[_Union[TNotification, _Mapping]] = ..., ManageNotificationRequest: _Optional[_Union[TManageNotificationRequest, _Mapping]] = ..., ClusterStateRequest: _Optional[_Union[TClusterStateRequest, _Mapping]] = ..., GetConfigRequest: _Optional[_Union[TGetConfigRequest, _Mapping]] = ..., SetConfigRequest: _Optional[_Union[TSetConfigRequest, _Mapping]] = ..., GetLogTailRequest: _Optional[_Union[TGetLogTailRequest, _Mapping]] = ..., SetMarkerRequest: _Optional[_Union[TSetMarkerRequest, _Mapping]] = ..., ResetMarkerRequest: _Optional[_Union[TResetMarkerRequest, _Mapping]] = ..., ConditionalPermissionRequest: _Optional[_Union[TConditionalPermissionRequest, _Mapping]] = ..., WalleCreateTaskRequest: _Optional[_Union[TWalleCreateTaskRequest, _Mapping]] = ..., WalleListTasksRequest: _Optional[_Union[TWalleListTasksRequest, _Mapping]] = ..., WalleCheckTaskRequest: _Optional[_Union[TWalleCheckTaskRequest, _Mapping]] = ..., WalleRemoveTaskRequest: _Optional[_Union[TWalleRemoveTaskRequest, _Mapping]] = ..., PlanRequest: _Optional[_Union[TPlanRequest, _Mapping]] = ..., OkToStopRequest: _Optional[_Union[TOkToStopRequest, _Mapping]] = ...) -> None: ...
+    AcceptTimeRequest: TAcceptTimeRequest
+    def __init__(self, PermissionRequest: _Optional[_Union[TPermissionRequest, _Mapping]] = ..., CheckRequest: _Optional[_Union[TCheckRequest, _Mapping]] = ..., ManageRequestRequest: _Optional[_Union[TManageRequestRequest, _Mapping]] = ..., ManagePermissionRequest: _Optional[_Union[TManagePermissionRequest, _Mapping]] = ..., Notification: _Optional[_Union[TNotification, _Mapping]] = ..., ManageNotificationRequest: _Optional[_Union[TManageNotificationRequest, _Mapping]] = ..., ClusterStateRequest: _Optional[_Union[TClusterStateRequest, _Mapping]] = ..., GetConfigRequest: _Optional[_Union[TGetConfigRequest, _Mapping]] = ..., SetConfigRequest: _Optional[_Union[TSetConfigRequest, _Mapping]] = ..., GetLogTailRequest: _Optional[_Union[TGetLogTailRequest, _Mapping]] = ..., SetMarkerRequest: _Optional[_Union[TSetMarkerRequest, _Mapping]] = ..., ResetMarkerRequest: _Optional[_Union[TResetMarkerRequest, _Mapping]] = ..., ConditionalPermissionRequest: _Optional[_Union[TConditionalPermissionRequest, _Mapping]] = ..., WalleCreateTaskRequest: _Optional[_Union[TWalleCreateTaskRequest, _Mapping]] = ..., WalleListTasksRequest: _Optional[_Union[TWalleListTasksRequest, _Mapping]] = ..., WalleCheckTaskRequest: _Optional[_Union[TWalleCheckTaskRequest, _Mapping]] = ..., WalleRemoveTaskRequest: _Optional[_Union[TWalleRemoveTaskRequest, _Mapping]] = ..., PlanRequest: _Optional[_Union[TPlanRequest, _Mapping]] = ..., OkToStopRequest: _Optional[_Union[TOkToStopRequest, _Mapping]] = ..., AcceptTimeRequest: _Optional[_Union[TAcceptTimeRequest, _Mapping]] = ...) -> None: ...
 
 class TCmsResponse(_message.Message):
-    __slots__ = ("Status", "PermissionResponse", "ManageRequestResponse", "ManagePermissionResponse", "NotificationResponse", "ManageNotificationResponse", "ClusterStateResponse", "GetConfigResponse", "SetConfigResponse", "GetLogTailResponse", "SetMarkerResponse", "ResetMarkerResponse", "ConditionalPermissionResponse", "WalleCreateTaskResponse", "WalleListTasksResponse", "WalleCheckTaskResponse", "WalleRemoveTaskResponse", "PlanResponse", "OkToStopResponse")
+    __slots__ = ("Status", "PermissionResponse", "ManageRequestResponse", "ManagePermissionResponse", "NotificationResponse", "ManageNotificationResponse", "ClusterStateResponse", "GetConfigResponse", "SetConfigResponse", "GetLogTailResponse", "SetMarkerResponse", "ResetMarkerResponse", "ConditionalPermissionResponse", "WalleCreateTaskResponse", "WalleListTasksResponse", "WalleCheckTaskResponse", "WalleRemoveTaskResponse", "PlanResponse", "OkToStopResponse", "AcceptTimeResponse")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     PERMISSIONRESPONSE_FIELD_NUMBER: _ClassVar[int]
     MANAGEREQUESTRESPONSE_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +113,7 @@ class TCmsResponse(_message.Message):
     WALLEREMOVETASKRESPONSE_FIELD_NUMBER: _ClassVar[int]
     PLANRESPONSE_FIELD_NUMBER: _ClassVar[int]
     OKTOSTOPRESPONSE_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTTIMERESPONSE_FIELD_NUMBER: _ClassVar[int]
     Status: TStatus
     PermissionResponse: TPermissionResponse
     ManageRequestResponse: TManageRequestResponse
@@ -130,7 +133,8 @@ class TCmsResponse(_message.Message):
     WalleRemoveTaskResponse: TWalleRemoveTaskResponse
     PlanResponse: TPlanResponse
     OkToStopResponse: TOkToStopResponse
-    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., PermissionResponse: _Optional[_Union[TPermissionResponse, _Mapping]] = ..., ManageRequestResponse: _Optional[_Union[TManageRequestResponse, _Mapping]] = ..., ManagePermissionResponse: _Optional[_Union[TManagePermissionResponse, _Mapping]] = ..., NotificationResponse: _Optional[_Union[TNotificationResponse, _Mapping]] = ..., ManageNotificationResponse: _Optional[_Union[TManageNotificationResponse, _Mapping]] = ..., ClusterStateResponse: _Optional[_Union[TClusterStateResponse, _Mapping]] = ..., GetConfigResponse: _Optional[_Union[TGetConfigResponse, _Mapping]] = ..., SetConfigResponse: _Optional[_Union[TSetConfigResponse, _Mapping]] = ..., GetLogTailResponse: _Optional[_Union[TGetLogTailResponse, _Mapping]] = ..., SetMarkerResponse: _Optional[_Union[TSetMarkerResponse, _Mapping]] = ..., ResetMarkerResponse: _Optional[_Union[TResetMarkerResponse, _Mapping]] = ..., ConditionalPermissionResponse: _Optional[_Union[TConditionalPermissionResponse, _Mapping]] = ..., WalleCreateTaskResponse: _Optional[_Union[TWalleCreateTaskResponse, _Mapping]] = ..., WalleListTasksResponse: _Optional[_Union[TWalleListTasksResponse, _Mapping]] = ..., WalleCheckTaskResponse: _Optional[_Union[TWalleCheckTaskResponse, _Mapping]] = ..., WalleRemoveTaskResponse: _Optional[_Union[TWalleRemoveTaskResponse, _Mapping]] = ..., PlanResponse: _Optional[_Union[TPlanResponse, _Mapping]] = ..., OkToStopResponse: _Optional[_Union[TOkToStopResponse, _Mapping]] = ...) -> None: ...
+    AcceptTimeResponse: TAcceptTimeResponse
+    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., PermissionResponse: _Optional[_Union[TPermissionResponse, _Mapping]] = ..., ManageRequestResponse: _Optional[_Union[TManageRequestResponse, _Mapping]] = ..., ManagePermissionResponse: _Optional[_Union[TManagePermissionResponse, _Mapping]] = ..., NotificationResponse: _Optional[_Union[TNotificationResponse, _Mapping]] = ..., ManageNotificationResponse: _Optional[_Union[TManageNotificationResponse, _Mapping]] = ..., ClusterStateResponse: _Optional[_Union[TClusterStateResponse, _Mapping]] = ..., GetConfigResponse: _Optional[_Union[TGetConfigResponse, _Mapping]] = ..., SetConfigResponse: _Optional[_Union[TSetConfigResponse, _Mapping]] = ..., GetLogTailResponse: _Optional[_Union[TGetLogTailResponse, _Mapping]] = ..., SetMarkerResponse: _Optional[_Union[TSetMarkerResponse, _Mapping]] = ..., ResetMarkerResponse: _Optional[_Union[TResetMarkerResponse, _Mapping]] = ..., ConditionalPermissionResponse: _Optional[_Union[TConditionalPermissionResponse, _Mapping]] = ..., WalleCreateTaskResponse: _Optional[_Union[TWalleCreateTaskResponse, _Mapping]] = ..., WalleListTasksResponse: _Optional[_Union[TWalleListTasksResponse, _Mapping]] = ..., WalleCheckTaskResponse: _Optional[_Union[TWalleCheckTaskResponse, _Mapping]] = ..., WalleRemoveTaskResponse: _Optional[_Union[TWalleRemoveTaskResponse, _Mapping]] = ..., PlanResponse: _Optional[_Union[TPlanResponse, _Mapping]] = ..., OkToStopResponse: _Optional[_Union[TOkToStopResponse, _Mapping]] = ..., AcceptTimeResponse: _Optional[_Union[TAcceptTimeResponse, _Mapping]] = ...) -> None: ...
 
 class TStatus(_message.Message):
     __slots__ = ("Code", "Reason")
@@ -933,6 +937,16 @@ class TOkToStopResponse(_message.Message):
     UpperBound: int
     Refused: _containers.RepeatedCompositeFieldContainer[TAction]
     def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ..., Hosts: _Optional[_Iterable[str]] = ..., UpperBound: _Optional[int] = ..., Refused: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ...) -> None: ...
+
+class TAcceptTimeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class TAcceptTimeResponse(_message.Message):
+    __slots__ = ("Status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    Status: TStatus
+    def __init__(self, Status: _Optional[_Union[TStatus, _Mapping]] = ...) -> None: ...
 
 class TWatchRequest(_message.Message):
     __slots__ = ("User", "RequestId")

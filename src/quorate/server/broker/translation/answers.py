@@ -123,6 +123,11 @@ def status_only(answer: messages.MarkerResponse | messages.ConfigResponse | mess
     return {"Status": status_tree(answer.status)}
 
 
+def bare_status(status: messages.Status) -> Tree:
+    """The same, where the broker answers with nothing else."""
+    return {"Status": status_tree(status)}
+
+
 def cluster_state_response(answer: messages.ClusterStateResponse) -> Tree:
     """TClusterStateResponse; the state is there only if it could be told."""
     tree: Tree = {"Status": status_tree(answer.status)}

@@ -122,6 +122,10 @@ def log_tail(tree: Tree) -> messages.LogTailRequest:
     )
 
 
+def accept_time(_: Tree) -> None:
+    """TAcceptTimeRequest says nothing."""
+
+
 def walle_create(tree: Tree) -> messages.WalleCreateTask:
     """TWalleCreateTaskRequest."""
     task = messages.WalleTask(
