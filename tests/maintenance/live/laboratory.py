@@ -1,4 +1,4 @@
-"""A simulated cluster with every controller of volumes and the live broker beside them, in one process and virtual time.
+"""A simulated cluster with every controller of volumes and the live broker beside them, in one process, virtual time.
 
 People ask with PermissionRequest objects or straight through the service layer; what is permitted can be taken down for
 real.
