@@ -129,7 +129,7 @@ class Inventory:
         if (info.node, info.drives) != (vdisk.info.node, vdisk.info.drives):
             self.put_group(_with_parts(group, parts))
             return
-        vdisk.group.info = _with_parts(group, parts)
+        vdisk.group.learn(_with_parts(group, parts))
         vdisk.info = info
         vdisk.set_state(info.state)
         self.version += 1
@@ -300,7 +300,7 @@ class Inventory:
     def _host_guests(self, group: GroupItem, info: GroupInfo) -> None:
         """Let nodes know of members that are no parts of the group: a step that is not confirmed concerns them too."""
         self._unhost_guests(group)
-        group.info = info
+        group.learn(info)
         parts = {vdisk.id for vdisk in info.vdisks}
         for member in info.volume.members if info.volume is not None else ():
             if member.vdisk not in parts:

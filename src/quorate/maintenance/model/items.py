@@ -210,27 +210,26 @@ def _identity(vdisk: VDiskItem) -> VDiskId:
 class GroupItem:
     """An erasure group, or a volume."""
 
-    __slots__ = ("info", "members", "troubled")
+    __slots__ = ("foresight", "info", "members", "species", "troubled", "volume")
 
     def __init__(self, info: GroupInfo) -> None:
-        self.info = info
         self.members: list[VDiskItem] = []
         #: How many of them are troubled.
         self.troubled = 0
+        self.learn(info)
 
-    @property
-    def species(self) -> Species | None:
-        """None: a volume."""
-        return self.info.species
-
-    @property
-    def volume(self) -> VolumeFacts | None:
-        """None: an erasure group."""
-        return self.info.volume
+    def learn(self, info: GroupInfo) -> None:
+        """What is known of it is another."""
+        self.info = info
+        #: One of the two is None.
+        self.species: Species | None = info.species
+        self.volume: VolumeFacts | None = info.volume
+        #: Whether the volume can be written to without some of its parts; found out once, as it is asked for often.
+        self.foresight: dict[frozenset[VDiskId], bool] = {}
 
     @property
     def label(self) -> str:
         """For people."""
-        if self.info.volume is not None:
-            return f"volume {self.info.volume.name}"
-        return f"group {self.info.id} ({'' if self.info.species is None else self.info.species.word})"
+        if self.volume is not None:
+            return f"volume {self.volume.name}"
+        return f"group {self.info.id} ({'' if self.species is None else self.species.word})"

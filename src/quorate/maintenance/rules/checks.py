@@ -53,7 +53,8 @@ def take_drive(inquiry: Inquiry, drive: DriveItem) -> Objection | None:
 
 
 def _take_replica(inquiry: Inquiry, replica: VDiskItem, *, through: NodeItem | None = None) -> Objection | None:
-    if replica.troubles or inquiry.behind or inquiry.trial.taken:
+    # Whoever took its drive or its node has taken it as well.
+    if replica.troubles or inquiry.behind or replica in inquiry.trial.taken:
         for item in (replica, *replica.drives, replica.node):
             # The node that goes down was asked about before.
             if item is not through and (objection := objection_to(inquiry, item)) is not None:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from quorate.api.maintenance.action import AvailabilityMode, IssueType, LockKind, StatusCode
 from quorate.maintenance.model.items import GroupItem, VDiskItem
 from quorate.maintenance.nouns import VDiskId, VolumeFacts
-from quorate.maintenance.rules.groups import obstacles_beside, told
+from quorate.maintenance.rules.groups import is_quiet, obstacles_beside, told
 from quorate.maintenance.rules.inquiry import Inquiry
 from quorate.maintenance.rules.obstacles import Objection, Obstacle, weigh
 
@@ -42,18 +42,23 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     assert facts is not None
     if (objection := objection_to_step(inquiry, group)) is not None:
         return objection
+    mode = inquiry.mode
+    in_use = facts.attached_on - inquiry.leaving
+    forced = mode is AvailabilityMode.FORCE_RESTART
+    # The usual case, forty times over for a node: nothing else is amiss.
+    quiet = is_quiet(inquiry, part) and not facts.synchronizing
+    if quiet and (forced or _serves(group, in_use, frozenset((part.id,)))):
+        return None
     obstacles = obstacles_beside(inquiry, part)
     if facts.synchronizing and not inquiry.ideal:
         obstacles.append(_transition(inquiry, facts, f"{facts.synchronizing} gets its first copy"))
-    mode = inquiry.mode
-    in_use = facts.attached_on - inquiry.leaving
 
     def serves(left: Sequence[Obstacle]) -> bool:
-        lost = {part.id, *(other.member.id for other in left if other.member is not None)}
-        return is_writable(facts, lost) if in_use else copies_left(facts, lost) >= facts.copies_kept
+        lost = (other.member.id for other in left if other.member is not None)
+        return _serves(group, in_use, frozenset((part.id, *lost)))
 
     def allows(left: Sequence[Obstacle]) -> bool:
-        if mode is AvailabilityMode.FORCE_RESTART:
+        if forced:
             return not any(other.locked for other in left)
         if mode is AvailabilityMode.MAX_AVAILABILITY and left:
             return False
@@ -62,14 +67,28 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     if allows(obstacles):
         return None
     beside = f": {told(obstacles)}" if obstacles else ""
-    message = (
-        f"{group.label}: {part.label} cannot go under {mode}{_why(facts, in_use, serves(obstacles), mode)}{beside}"
-    )
+    why = "" if forced or serves(obstacles) else _why(facts, in_use)
+    message = f"{group.label}: {part.label} cannot go under {mode}{why}{beside}"
     return weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
 
 
-def is_writable(facts: VolumeFacts, lost: set[VDiskId]) -> bool:
-    """I/O goes on without these: enough voters are left, or one too few and a tie-breaker; and enough copies."""
+def _serves(group: GroupItem, in_use: frozenset[int], lost: frozenset[VDiskId]) -> bool:
+    facts = group.volume
+    assert facts is not None
+    return is_writable(group, lost) if in_use else copies_left(facts, lost) >= facts.copies_kept
+
+
+def is_writable(group: GroupItem, lost: frozenset[VDiskId]) -> bool:
+    """I/O goes on without these."""
+    known = group.foresight.get(lost)
+    if known is None:
+        assert group.volume is not None
+        known = group.foresight[lost] = _survives(group.volume, lost)
+    return known
+
+
+def _survives(facts: VolumeFacts, lost: frozenset[VDiskId]) -> bool:
+    """Enough voters are left, or one too few and a tie-breaker; and enough copies."""
     if facts.survives is not None:
         return facts.survives(frozenset(member.node for member in facts.members if member.vdisk in lost))
     left = [member for member in facts.members if member.connected and member.vdisk not in lost]
@@ -80,15 +99,13 @@ def is_writable(facts: VolumeFacts, lost: set[VDiskId]) -> bool:
     return (present >= facts.quorum or tie) and enough
 
 
-def copies_left(facts: VolumeFacts, lost: set[VDiskId]) -> int:
+def copies_left(facts: VolumeFacts, lost: frozenset[VDiskId]) -> int:
     """Up-to-date copies without these."""
     left = (member for member in facts.members if member.connected and member.vdisk not in lost)
     return sum(member.voter and member.up_to_date for member in left)
 
 
-def _why(facts: VolumeFacts, in_use: frozenset[int], serves: bool, mode: AvailabilityMode) -> str:
-    if serves or mode is AvailabilityMode.FORCE_RESTART:
-        return ""
+def _why(facts: VolumeFacts, in_use: frozenset[int]) -> str:
     if in_use:
         return f", because it is in use on node {min(in_use)} and could not be written to any more"
     return f", because fewer than {facts.copies_kept} up-to-date copies would stay"
