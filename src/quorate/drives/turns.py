@@ -114,7 +114,10 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
     taking_over = progress.successor(view)
     placed = taking_over is not None and taking_over.scheduled
     ready = placed and taking_over is not None and taking_over.member is None and process == Process.START
-    goal = there if copying else taking_over if ready and not let else None
+    name = taking_over.name if taking_over is not None else None
+    # Whoever takes over from several of a volume needs to be let only once.
+    asked = any(each.evacuation is not None and each.evacuation.to == name for each in view.replicas)
+    goal = there if copying else taking_over if ready and not asked else None
     copied = bool(let) and not stale and not copying
     move = Move(
         name=volume.name,
@@ -126,7 +129,7 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
         homeless_since=None if placed or taking_over is None else taking_over.replica.metadata.creation_timestamp,
         rank=_rank(volume),
     )
-    return move, Waiting(volume, taking_over.name if taking_over is not None and ready else None, stale)
+    return move, Waiting(volume, name if ready and not asked else None, stale)
 
 
 def _rank(volume: Volume) -> tuple[object, ...]:

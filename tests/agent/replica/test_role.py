@@ -103,7 +103,14 @@ def test_a_member_whose_disk_is_not_there_is_not_promoted() -> None:
     """Its own file says majority: without a disk it would count itself (diskless_own_quorum_majority)."""
     asked = view(replica(config=config(primary=True)), kernel("Diskless"))
     failed = outcome("adjust", decided(asked).steps[0].about, output="Failure: (104) Can not open backing device.")
-    assert commands(decided(changed(asked, outcomes=outcomes(failed)))) == []
+    asked = changed(asked, outcomes=outcomes(failed))
+    links = decided(asked)
+    assert commands(links) == ["drbdadm adjust --skip-disk pvc-1"]
+    # It is still a member, and hears of the others; but it does not serve.
+    heard = outcome("adjust-links", links.steps[0].about)
+    told = decided(changed(asked, outcomes=outcomes(failed, heard)))
+    assert commands(told) == []
+    assert told.status.datamesh_revision == asked.config.datamesh_revision
 
 
 def test_a_demotion_is_allowed_also_while_the_adjustment_fails() -> None:

@@ -134,13 +134,25 @@ def test_a_group_grows_by_a_drive_and_gives_it_back(node: Node) -> None:
 
 
 def test_a_pulled_drive_is_missing_and_its_volumes_fail(node: Node) -> None:
-    node.run("lvcreate -y -n a -L 8M vg0")
+    node.run("lvcreate -y -n a -L 8M vg0; vgextend vg0 /dev/sdb")
     drive = node.host.pull_drive("A1")
     (group,) = report(node, "vgs -o vg_missing_pv_count")
     assert group == {"vg_missing_pv_count": "1"}
     assert "Input/output error" in node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1", expect=1).stderr
     node.host.insert_drive(drive)
     node.run("dd if=/dev/zero of=/dev/vg0/a bs=4k count=1")
+
+
+def test_a_group_whose_drives_are_all_out_is_not_known_and_leaves_its_name_to_another(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    drive = node.host.pull_drive("A1")
+    assert report(node, "vgs -o vg_name") == report(node, "lvs -o lv_name") == report(node, "pvs -o pv_name") == []
+    assert "not found" in node.run("lvremove -y vg0/a", expect=5).stderr
+    node.run("vgcreate vg0 /dev/sdb")
+    assert [row["lv_name"] for row in report(node, "lvs -o lv_name")] == []
+    node.run("vgremove vg0")
+    node.host.insert_drive(drive)
+    assert [row["lv_name"] for row in report(node, "lvs -o lv_name")] == ["a"]
 
 
 def test_a_pools_hidden_volumes_say_which_drives_are_under_it(node: Node) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, size_mark
-from quorate.agent.replica.kernel import difference, has_disk, is_diskful, stand_alone
+from quorate.agent.replica.kernel import difference, has_disk, is_diskful, link_difference, stand_alone
 from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
@@ -32,10 +32,37 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     verdict = attempt(view, now, commands.ADJUST, about, steps)
     if is_diskful(view.config) and not is_attached(view):
         verdict = on_disk(verdict)
+    if _has_lost_its_disk(view):
+        return _without_disk(view, now, verdict)
     if why or verdict.steps:
         return verdict
     # A link that does not want to come up is no reason to hold up the rest: the kernel judges by the others.
     return Verdict(again=verdict.again)
+
+
+def _has_lost_its_disk(view: View) -> bool:
+    """Whether the kernel has let go of a disk that fails, and does not get it back."""
+    return (
+        view.status is not None
+        and is_diskful(view.config)
+        and not has_disk(view.status)
+        and (view.drive_lost or failed(view, commands.ADJUST) is not None)
+    )
+
+
+def _without_disk(view: View, now: datetime, verdict: Verdict) -> Verdict:
+    """A member whose drive is dead is still one: it hears who else is, and says so. Its disk is tried ever again."""
+    assert view.intended is not None
+    assert view.status is not None
+    about, last = view.intended.digest, view.outcomes.get(commands.ADJUST_LINKS)
+    heard = last is not None and last.succeeded and last.about == about
+    if not heard or link_difference(view.config, view.status):
+        return attempt(view, now, commands.ADJUST_LINKS, about, (commands.adjust_links(view, about),))
+    if verdict.steps and not view.drive_lost:
+        return verdict
+    wrong = failed(view, commands.ADJUST)
+    errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view.config)}
+    return Verdict(again=verdict.again, errors=errors)
 
 
 def forget(view: View, now: datetime, settled: bool) -> Verdict:

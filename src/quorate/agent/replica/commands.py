@@ -14,6 +14,8 @@ METADATA = "metadata"
 PROBE = "probe"
 SHRINK = "shrink"
 ADJUST = "adjust"
+ADJUST_LINKS = "adjust-links"
+DETACH = "detach"
 DOWN = "down"
 ROLE = "role"
 RESIZE = "resize"
@@ -53,6 +55,18 @@ def adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
         _drbdadm(view, "adjust", purpose=ADJUST, about=about, silence=UP_SILENCE),
         RemoveFile(view.temporary_file, ADJUST, about),
     )
+
+
+def adjust_links(view: View, about: str) -> Run:
+    """The same, but for the disk: it gives nothing any more, and the others still have to be heard."""
+    argv = (*_own_file(view), "adjust", "--skip-disk", view.resource)
+    return Run(argv, ADJUST_LINKS, about, silence=UP_SILENCE, changes=(kernel_of(view.resource),))
+
+
+def detach(view: View) -> Run:
+    """Let go of a disk that does not answer any more."""
+    argv = ("drbdsetup", "detach", str(view.config.device_minor), "--force")
+    return Run(argv, DETACH, changes=(kernel_of(view.resource),))
 
 
 def down(view: View, about: str) -> Run:

@@ -17,8 +17,10 @@ from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.guard import guard, guard_work
 from quorate.agent.replica.here import REPLICAS_BY_VOLUME, file_of, replicas_here, volume_key
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
+from quorate.agent.replica.lost_drive import is_lost, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.api import labels
+from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
 from quorate.api.meta import VolumeName
@@ -66,6 +68,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             watches=(
                 Watch(ReplicatedVolumeReplica, volume_key),
                 Watch(LVMLogicalVolume, _volume_of_disk),
+                Watch(Drive, no_keys),
                 Watch(ClusterConfig, no_keys),
             ),
             observe=replicas.observe,
@@ -75,6 +78,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             rest=REST,
         ),
         guard(node),
+        lost_drives(node),
     )
 
 
@@ -139,6 +143,7 @@ class Replicas:
         sighting, whole, volumes = memory.resource(resource), memory.whole_kernel, memory.logical_volumes
         owner, created = status.lvm_logical_volume_name, status.drbd.actual.metadata_created
         work = resource_work(resource)
+        volume = reader.get(LVMLogicalVolume, owner) if owner else None
         return View(
             replica=replica,
             node_name=node.name,
@@ -161,7 +166,8 @@ class Replicas:
             crypto_file=self._crypto_file,
             algorithms=self._algorithms(),
             max_peers=settings.drbd.max_peers,
-            logical_volume=reader.get(LVMLogicalVolume, owner) if owner else None,
+            logical_volume=volume,
+            drive_lost=is_lost(reader, volume),
             metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
             volumes_current=volumes.current,
             volumes_marks=volumes.marks,

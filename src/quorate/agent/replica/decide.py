@@ -16,6 +16,7 @@ from quorate.agent.replica.down import leave_foreign, take_down, take_down_other
 from quorate.agent.replica.growth import clear_former_size, resize
 from quorate.agent.replica.guard import must_yield
 from quorate.agent.replica.looking import look_at_files, look_at_kernel
+from quorate.agent.replica.lost_drive import let_go_of_lost_disk
 from quorate.agent.replica.metadata import prepare_metadata
 from quorate.agent.replica.role import change_role
 from quorate.agent.replica.settling import held_back
@@ -84,6 +85,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     check_algorithm,
     take_down_other_member,
     write_file,
+    let_go_of_lost_disk,
     prepare_metadata,
     adjust,
     forget,

@@ -83,6 +83,11 @@ def difference(config: DrbdConfig, status: DrbdStatus) -> str:
         return "no device"
     if is_diskful(config) != has_disk(status):
         return "no disk" if is_diskful(config) else "a disk"
+    return link_difference(config, status)
+
+
+def link_difference(config: DrbdConfig, status: DrbdStatus) -> str:
+    """The same, of links alone."""
     intended = {peer.node_id for peer in linked_peers(config)}
     shown = {link.peer_node_id for link in status.connections}
     if missing := sorted(intended - shown):

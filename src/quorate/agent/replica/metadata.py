@@ -36,7 +36,9 @@ def prepare_metadata(view: View, now: datetime, settled: bool) -> Verdict:
         return Verdict(unsettled=True)
     if volume is None:
         error = own_error("NoLogicalVolume", f"{view.config.disk} is not there")
-        return Verdict(errors={"last_metadata_error": error}, unsettled=True)
+        # One that was there is gone with its drive. A member that is up without it still hears of the others (adjust).
+        lost = view.status is not None and view.actual.metadata_created == owner
+        return Verdict(errors={"last_metadata_error": error}, unsettled=not lost)
     recorded, tagged = view.actual.metadata_created == owner, METADATA_TAG in volume.tags
     if not recorded and not tagged:
         return _create(view, now, volume)

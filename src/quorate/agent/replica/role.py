@@ -10,7 +10,7 @@ from datetime import datetime
 
 from quorate.agent.backoff import Patience
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import all_established, device, is_diskful, is_primary
+from quorate.agent.replica.kernel import all_established, device, has_disk, is_diskful, is_primary
 from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import DiskState, DrbdStatus
@@ -37,7 +37,8 @@ def may_promote(view: View, status: DrbdStatus) -> bool:
     shown = device(status)
     if shown is None or not shown.quorum:
         return False
-    if is_diskful(view.config) and not view.actual.initial_sync_completed:
+    if is_diskful(view.config) and not (view.actual.initial_sync_completed and has_disk(status)):
+        # Its file says majority: without its disk it would count itself (diskless_own_quorum_majority).
         return False
     if view.config.yields:
         good = not is_diskful(view.config) or shown.disk_state == DiskState.UP_TO_DATE

@@ -68,6 +68,8 @@ class View:
     algorithms: frozenset[str] | None = None
     max_peers: int = 7
     logical_volume: LVMLogicalVolume | None = None
+    #: A drive under it is gone for good.
+    drive_lost: bool = False
     #: Whether the logical volume that ``actual.metadataCreated`` names still has an object.
     metadata_owner_exists: bool = False
     volumes_current: bool = False

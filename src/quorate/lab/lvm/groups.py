@@ -226,9 +226,21 @@ class VolumeManager:
 
     def __init__(self, node: str, names: Callable[[Drive], str | None]) -> None:
         self.node = node
+        #: All that there ever were, by name; one whose drives are out may have to leave its name to another.
         self.groups: dict[str, VolumeGroup] = {}
         self.labelled: list[PhysicalVolume] = []
         self._name_of = names
+
+    def visible(self) -> dict[str, VolumeGroup]:
+        """Groups of which LVM can read anything: what it knows of a group is on the group's drives."""
+        return {
+            group.name: group
+            for group in self.groups.values()
+            if any(self.path(member) is not None for member in group.members)
+        }
+
+    def dissolve(self, group: VolumeGroup) -> None:
+        self.groups = {key: each for key, each in self.groups.items() if each is not group}
 
     def path(self, member: PhysicalVolume) -> str | None:
         """Where the physical volume is now; None while its drive is not in the node."""
@@ -247,7 +259,11 @@ class VolumeManager:
         return next((group for group in self.groups.values() if member in group.members), None)
 
     def create_group(self, name: str, members: list[PhysicalVolume]) -> VolumeGroup:
-        group = VolumeGroup(name, uuid_of(f"vg/{self.node}/{name}"))
+        away = self.groups.pop(name, None)
+        if away is not None:
+            self.groups[f"{name} {away.uuid}"] = away
+        another = f"/{members[0].drive.serial}" if away is not None and members else ""
+        group = VolumeGroup(name, uuid_of(f"vg/{self.node}/{name}{another}"))
         group.members += members
         self.groups[name] = group
         return group
@@ -261,7 +277,7 @@ class VolumeManager:
                         return group, volume
             return None
         group_name, _, name = text.removeprefix("/dev/").partition("/")
-        found = self.groups.get(group_name)
+        found = self.visible().get(group_name) or self.groups.get(group_name)
         volume_found = found.volumes.get(name) if found else None
         return (found, volume_found) if found and volume_found else None
 

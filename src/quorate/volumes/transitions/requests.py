@@ -178,13 +178,14 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
         why = f"{len(staying)} of {promise.diskful} diskful replicas are to stay"
         yield Request(Deed.CREATE, "DiskfulCount", why, ReplicaType.DISKFUL)
     yield from _useless(view, counted, fates)
-    ready = [name for name in good_copies(view) if name not in fates]
-    if len(ready) < promise.diskful:
-        return
+    # Of several that should go, some may have to stay until there are more: each leaves the promised copies behind.
+    ready = {name for name in good_copies(view) if fates.get(name) is not Fate.DELETED}
     for replica in counted:
         fate = fates.get(replica.name)
         kept = (fate is Fate.NODE_LOST and not removes_lost(view)) or _is_kept_waiting(view, replica)
+        kept = kept or replica.member is None or len(ready - {replica.name}) < promise.diskful
         if fate in _MOVED and not kept:
+            ready.discard(replica.name)
             yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
     if len(staying) > promise.diskful and all(replica.name not in fates for replica in counted):
         spare = _spare(view, staying, promise.diskful)

@@ -6,7 +6,7 @@ same kind is skipped once one has failed; after a failed stage no further one is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from quorate.lab.kernel import Kernel
@@ -19,17 +19,24 @@ Command = list[str]
 Stage = list[Command]
 
 
-def plan(part: Part, kernel: Kernel) -> Iterator[Stage]:
-    """The stages, first to last. Later ones are computed when the earlier ones are done."""
+def plan(part: Part, kernel: Kernel, skipped: Collection[str] = ()) -> Iterator[Stage]:
+    """The stages, first to last. Later ones are computed when the earlier ones are done.
+
+    ``skipped``: ``--skip-disk`` leaves disks as they are, ``--skip-net`` links.
+    """
     yield from _resource(part, kernel)
     yield list(_superfluous(part, kernel))
     yield list(_minors(part, kernel))
-    yield list(_new_peers(part, kernel))
-    yield list(_paths(part, kernel))
-    yield list(_net_options(part, kernel))
-    yield list(_peer_devices(part, kernel))
-    yield list(_disks(part, kernel))
-    yield list(_connects(part, kernel))
+    net, disk = "--skip-net" not in skipped, "--skip-disk" not in skipped
+    if net:
+        yield list(_new_peers(part, kernel))
+        yield list(_paths(part, kernel))
+        yield list(_net_options(part, kernel))
+        yield list(_peer_devices(part, kernel))
+    if disk:
+        yield list(_disks(part, kernel))
+    if net:
+        yield list(_connects(part, kernel))
 
 
 def configured(part: Part, kernel: Kernel) -> Mapping[str, Any] | None:

@@ -154,7 +154,7 @@ class _Adm(_Backend):
 
 
 def _adjust(adm: _Adm) -> int:
-    for stage in adjust.plan(adm.part, adm.process.host.kernel):
+    for stage in adjust.plan(adm.part, adm.process.host.kernel, adm.passed_on):
         failed: str | None = None
         for words in stage:
             if failed is not None and words[1] not in _SEVERAL:

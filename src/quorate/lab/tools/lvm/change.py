@@ -247,7 +247,7 @@ def lvchange(process: Process, arguments: Arguments) -> None:
 
 def _find(process: Process, text: str) -> tuple[VolumeGroup, LogicalVolume]:
     found = process.host.lvm.find(text)
-    if found is None:
+    if found is None or found[0].name not in process.host.lvm.visible():
         group = _group(process, text.removeprefix("/dev/").partition("/")[0])
         raise _Refused(f'Failed to find logical volume "{group.name}/{text.rpartition("/")[2]}"')
     return found
@@ -280,7 +280,7 @@ def _must_not_exist(group: VolumeGroup, name: str) -> None:
 
 
 def _group(process: Process, name: str) -> VolumeGroup:
-    group = process.host.lvm.groups.get(name)
+    group = process.host.lvm.visible().get(name)
     if group is None:
         raise _Refused(f'Volume group "{name}" not found\nCannot process volume group {name}')
     return group
@@ -350,7 +350,7 @@ def vgcreate(process: Process, arguments: Arguments) -> None:
     name, *paths = arguments.rest or [""]
     if not name or not paths:
         raise UsageError(name)
-    if name in process.host.lvm.groups:
+    if name in process.host.lvm.visible():
         raise _Refused(f"A volume group called {name} already exists.")
     group = process.host.lvm.create_group(name, [_member(process, path) for path in paths])
     group.tags.update(arguments.all("addtag"))
@@ -396,7 +396,7 @@ def vgremove(process: Process, arguments: Arguments) -> None:
                 raise _Refused(f"Logical volume {name}/{volume.name} in use.")
         for volume in list(group.volumes.values()):
             group.remove(volume)
-        del process.host.lvm.groups[name]
+        process.host.lvm.dissolve(group)
         process.out(f'  Volume group "{name}" successfully removed\n')
 
 

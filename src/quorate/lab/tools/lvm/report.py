@@ -95,10 +95,15 @@ def pvs(process: Process, argv: list[str]) -> int:
         return [
             partial(_member_field, process, member)
             for member in lvm.labelled
-            if (not names or lvm.path(member) in names) and (lvm.path(member) or lvm.group_of(member))
+            if (not names or lvm.path(member) in names) and (lvm.path(member) or _is_missed(process, member))
         ]
 
     return _report(process, argv, "pv", rows, _MEMBER)
+
+
+def _is_missed(process: Process, member: PhysicalVolume) -> bool:
+    """Whether a group of which LVM sees something says that this one is of it."""
+    return any(member in group.members for group in process.host.lvm.visible().values())
 
 
 class _NotFound(Exception):
@@ -106,7 +111,7 @@ class _NotFound(Exception):
 
 
 def _groups(process: Process, names: list[str]) -> list[VolumeGroup]:
-    groups = process.host.lvm.groups
+    groups = process.host.lvm.visible()
     for name in names:
         if name not in groups:
             raise _NotFound(f'Volume group "{name}" not found\nCannot process volume group {name}')
