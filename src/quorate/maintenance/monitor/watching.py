@@ -84,10 +84,12 @@ class Monitor:
         if config.enable_auto_updates:
             await self._mark(seen, planned, now, config)
 
-    async def notice(self) -> None:
-        """Something has changed: remember who is away since now, without waiting for the next look. No sample."""
-        if self._broker.leading:
-            await self._remember(await self._look(Plans()), self._broker.now(), self._config)
+    async def notice(self, node_id: int) -> None:
+        """A node, or a drive of it, has changed: remember what is away since now, before the next look. No sample."""
+        node = self._model.node(node_id)
+        if node is not None and self._broker.leading:
+            self._see(look(self._model, node, Plans()), self._broker.now(), self._config)
+            await self._write()
 
     async def _look(self, planned: Plans) -> list[Seen]:
         """All drives, a few nodes at a time: the broker has questions to answer."""
@@ -109,6 +111,13 @@ class Monitor:
                 self._streaks.pop(each.drive, None)
 
     async def _remember(self, seen: Iterable[Seen], now: int, config: MonitorConfig) -> None:
+        for item in set(self._absences.items()) - self._see(seen, now, config):
+            if self._absences.forget(item):
+                self._unwritten.add(item)
+        await self._write()
+
+    def _see(self, seen: Iterable[Seen], now: int, config: MonitorConfig) -> set[str]:
+        """Note who is away, and who is back; returns who was looked at."""
         gap = int(config.ignored_downtime_gap.seconds * SECOND)
         present = set()
         for each in seen:
@@ -116,9 +125,9 @@ class Monitor:
             present.add(item)
             if each.away is not None and self._absences.see(item, away=each.away, reason=each.reason, now=now, gap=gap):
                 self._unwritten.add(item)
-        for item in set(self._absences.items()) - present:
-            if self._absences.forget(item):
-                self._unwritten.add(item)
+        return present
+
+    async def _write(self) -> None:
         for item in sorted(self._unwritten):
             await memory.write(self._store, item, self._absences.items().get(item))
             self._unwritten.discard(item)

@@ -52,21 +52,22 @@ def routes(kept: Kept, broker: Broker, monitor: Monitor, access: Access) -> list
 
     async def set_node(request: web.Request, _: Caller) -> web.Response:
         node = _number(request, "id")
-        return await changed(request, lambda word: kept.set_node_state(node, word))
+        return await changed(request, node, lambda word: kept.set_node_state(node, word))
 
     async def set_drive(request: web.Request, _: Caller) -> web.Response:
         drive = DriveId(_number(request, "node"), _number(request, "drive"))
-        return await changed(request, lambda word: kept.set_drive_state(drive, word))
+        return await changed(request, drive.node, lambda word: kept.set_drive_state(drive, word))
 
     async def set_vdisk(request: web.Request, _: Caller) -> web.Response:
         name = request.match_info["name"]
-        return await changed(request, lambda word: kept.set_vdisk_state(name, word))
+        return await changed(request, None, lambda word: kept.set_vdisk_state(name, word))
 
-    async def changed(request: web.Request, change: _Change) -> web.Response:
+    async def changed(request: web.Request, node: int | None, change: _Change) -> web.Response:
         word = state(await _only(request, "state"))
         await change(word)
         broker.cluster_changed()
-        await monitor.notice()
+        if node is not None:  # the monitor watches drives, not replicas
+            await monitor.notice(node)
         return json({"state": word.value})
 
     async def configure(request: web.Request, caller: Caller) -> web.Response:
