@@ -75,4 +75,4 @@ def test_the_walk_mentions_every_file_and_no_other() -> None:
 
 
 def test_nothing_else_is_in_the_directory() -> None:
-    assert {path.name for path in Path(DIRECTORY).iterdir()} == {*FILES, "README.md"}
+    assert {path.name for path in Path(DIRECTORY).iterdir() if path.is_file()} == {*FILES, "README.md"}
