@@ -51,7 +51,7 @@ async def test_a_permission_is_forgotten_at_its_deadline_and_twice_its_duration(
     assert await desk.held() == []
     await desk.settle()
     assert await written(desk) == []
-    (last,) = (await desk.broker.get_log_tail(LogTailRequest(limit=1), Caller())).records
+    (last,) = (await desk.broker.get_log_tail(LogTailRequest(limit=1, include_data=True), Caller())).records
     assert (last.record_type, last.data["why"]) == (RecordType.PERMISSION_ENDED, "EXPIRED")
 
 

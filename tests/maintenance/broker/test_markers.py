@@ -123,7 +123,7 @@ async def test_marking_takes_an_admin_or_an_admins_token(
     desk = await Desk.open(identities=Tokens())
     assert await mark(desk, FAULTY, caller, drives=("pdisk-1-1",), token=token) is code
     assert [entry.by for entry in desk.broker.ledger.markers] == ([by] if by else [])
-    records = (await desk.broker.get_log_tail(LogTailRequest(), ADMIN)).records
+    records = (await desk.broker.get_log_tail(LogTailRequest(include_data=True), ADMIN)).records
     assert "s3cret" not in str(records)
     assert "guess" not in str(records)
     if by:

@@ -148,7 +148,7 @@ async def test_grants_and_ends_are_in_the_log(desk: Desk) -> None:
     await desk.ask("h1")
     await desk.ask("h1", user="bob")
     await desk.done("alice-p-1")
-    records = (await desk.broker.get_log_tail(LogTailRequest(), Caller(name="someone"))).records
+    records = (await desk.broker.get_log_tail(LogTailRequest(include_data=True), Caller(name="someone"))).records
     assert [(one.record_type, one.data.get("id"), one.data.get("why")) for one in records] == [
         (RecordType.CMS_LOADED, None, None),
         (RecordType.PERMISSION_GRANTED, "alice-p-1", None),

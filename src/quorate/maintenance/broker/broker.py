@@ -8,7 +8,6 @@ from typing import Final, Protocol, TypeVar
 
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.api.maintenance.log_record import RecordType
-from quorate.api.struct import replace
 from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
@@ -19,6 +18,7 @@ from quorate.maintenance.broker.callers import require_admin
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined, wrong
 from quorate.maintenance.broker.draft import Draft
+from quorate.maintenance.broker.log_tail import log_tail
 from quorate.maintenance.broker.markers import Markers
 from quorate.maintenance.broker.memory_log import MemoryLog
 from quorate.maintenance.broker.notifications import Notifications
@@ -77,8 +77,6 @@ log = get_logger(__name__)
 
 #: How often, in seconds, time is looked at although nobody asks.
 TICK: Final = 5.0
-#: The most records of the log that one question gets.
-MOST_RECORDS: Final = 10_000
 
 
 class _Answer(Protocol):
@@ -387,9 +385,7 @@ class Broker:
 
     async def get_log_tail(self, asked: LogTailRequest, caller: Caller) -> LogTailResponse:
         """The newest records of the log."""
-        if not 0 <= asked.limit <= MOST_RECORDS or asked.offset < 0:
-            asked = replace(asked, limit=min(max(asked.limit, 0), MOST_RECORDS), offset=max(asked.offset, 0))
-        return LogTailResponse(status=OK, records=await self._core.log.tail(asked))
+        return LogTailResponse(status=OK, records=await log_tail(self._core.log, asked))
 
     async def _set_config(self, asked: SetConfig, caller: Caller) -> ConfigResponse:
         require_admin(caller, "the configuration")

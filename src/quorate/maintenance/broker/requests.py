@@ -6,6 +6,7 @@ from quorate.api.maintenance.action import MAX_ACTIONS, AvailabilityMode, Status
 from quorate.api.names import broker_id
 from quorate.api.names import request as request_name
 from quorate.api.struct import replace
+from quorate.engine.logs import get_logger
 from quorate.errors import Conflict
 from quorate.maintenance.broker.answers import OK, WAITING, bare, granted, tried
 from quorate.maintenance.broker.book import Book
@@ -33,6 +34,8 @@ from quorate.maintenance.messages import (
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import later
 from quorate.maintenance.rules import evaluate
+
+log = get_logger(__name__)
 
 
 class Requests:
@@ -133,6 +136,16 @@ class Requests:
         core = self._core
         for refusal in evaluation.refusals:
             core.metrics.refused(refusal.issue.type)
+        if evaluation.refusals:
+            log.info(
+                "not everything was granted",
+                user=entry.owner,
+                request=request_id,
+                code=evaluation.code.value,
+                granted=len(evaluation.grants),
+                refused=len(evaluation.refusals),
+                why=evaluation.refusals[0].issue.message,
+            )
         try:
             return [
                 draft.grant(

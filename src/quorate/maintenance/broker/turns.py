@@ -146,6 +146,9 @@ class Turns:
             else:
                 for turn in turns:
                     turn.finish()
+        except BaseException:
+            draft.take_back()
+            raise
         finally:
             core.writing = False
 
@@ -236,6 +239,7 @@ class Turns:
             if core.closed == settling:
                 core.closed = ""
             return
+        draft.take_back()  # whoever reads the ledger next will know
 
     def _fail(self, turns: list[_Turn], reason: str) -> None:
         for turn in turns:
