@@ -124,6 +124,16 @@ def test_then_operation_and_replicas_are_deleted() -> None:
     assert found == ["v-formation", name(0), name(1), name(2)]
 
 
+def test_a_comparison_that_was_begun_goes_with_its_volume_and_holds_it_by_name() -> None:
+    """Otherwise a volume that is deleted right after its last use would stay for ever."""
+    begun = operation(connecting(), None)
+    begun = replace(begun, metadata=replace(begun.metadata, name="v-comparison-14"))
+    plan = decided(emptied(comparisons=(begun,)))
+    assert [each.obj.name for each in plan.writes if isinstance(each, Delete)] == ["v-comparison-14"]
+    assert not [each for each in plan.writes if isinstance(each, ReleaseFinalizer)]
+    assert "operations v-comparison-14" in written(plan).message
+
+
 def test_then_what_the_replicas_left_then_the_space() -> None:
     """M31."""
     both = emptied(pieces=(piece(0),), ledgers=(ledger(0, {name(0): granted()}),))

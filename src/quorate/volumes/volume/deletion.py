@@ -23,13 +23,13 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
-from quorate.engine import Delete, NoneLeft, Plan, ReleaseFinalizer, Write
+from quorate.engine import Delete, NoneLeft, Plan, ReleaseFinalizer
 from quorate.engine.selectors import match
 from quorate.volumes.replica import leaving
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.outcome import Outcome
-from quorate.volumes.volume.remains import remains
+from quorate.volumes.volume.remains import operations, remains
 from quorate.volumes.volume.replicas import deletions
 from quorate.volumes.waits import Blocker, Wait, ids
 
@@ -59,9 +59,7 @@ def take_apart(view: VolumeView) -> Outcome:
         return Outcome(emptied, advances=True)
     wait = remains(view)
     if wait is not None:
-        ended: tuple[Write, ...] = ()
-        if view.operation is not None and not view.operation.deleting:
-            ended = (Delete(view.operation),)
+        ended = tuple(Delete(each) for each in operations(view) if not each.deleting)
         writes = (*ended, *deletions(view.replicas), *leftovers.clear(view))
         return Outcome(status, writes=writes, wait=wait)
     if view.attachments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorate.api import finalizers
+from quorate.api.storage import DRBDResourceOperation
 from quorate.volumes.replica.leaving import foreign_finalizers
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.leftovers import of_earlier_volumes
@@ -14,11 +15,11 @@ NODE_DOWN = "NodeDown"
 
 def remains(view: VolumeView) -> Wait | None:
     """What is left, said so that a person knows whom to turn to; None: nothing."""
-    operation = (view.operation,) if view.operation is not None else ()
+    left = operations(view)
     kept = () if view.volume.deleting else of_earlier_volumes(view)
     pieces = [piece for piece in view.pieces if piece not in kept]
     entries = _entries(view, {owner_name(piece) for piece in kept})
-    if not (view.replicas or pieces or operation or entries):
+    if not (view.replicas or pieces or left or entries):
         return None
     told, blockers = [], []
     down = [replica for replica in view.replicas if _waits_for_agent(replica) and not replica.fresh]
@@ -29,9 +30,9 @@ def remains(view: VolumeView) -> Wait | None:
     if pieces:
         told.append(f"logical volumes {', '.join(piece.name for piece in pieces)}")
         blockers += [Blocker.of(piece) for piece in pieces]
-    if operation:
-        told.append(f"operation {operation[0].name}")
-        blockers += [Blocker.of(operation[0])]
+    if left:
+        told.append(f"operations {', '.join(each.name for each in left)}")
+        blockers += [Blocker.of(each) for each in left]
     if entries:
         told.append(f"space of {', '.join(entries)}")
     message = "left: " + "; ".join(told)
@@ -44,6 +45,12 @@ def remains(view: VolumeView) -> Wait | None:
         held = ", ".join(f"{name} by {', '.join(by)}" for name, by in foreign.items())
         message = f"held by finalizers that are not ours: {held}; {message}"
     return Wait("WaitingForReplicaCleanup", message, tuple(blockers))
+
+
+def operations(view: VolumeView) -> tuple[DRBDResourceOperation, ...]:
+    """What agents have been asked to do: the first data; of a volume that ends everything else too."""
+    first = (view.operation,) if view.operation is not None else ()
+    return (*first, *view.comparisons) if view.volume.deleting else first
 
 
 def _entries(view: VolumeView, kept: set[str]) -> list[str]:
