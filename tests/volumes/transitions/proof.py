@@ -17,14 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
+from typing import Any
 
 from quorate.api.storage.datamesh import Member
-from quorate.api.storage.drbd import DrbdConfig, DrbdStatus
+from quorate.api.storage.drbd import DrbdConfig
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
+from quorate.placement.layout import layout_of
 from quorate.volumes.datamesh import config_of
 
-from .story import FILE, VOLUME, Machines, Written
+from .story import FILE, VOLUME, D, Machines, Written
 
 Partition = tuple[frozenset[int], ...]
 
@@ -139,22 +141,40 @@ def applied_back_cut(written: Written, mix: Mix, number: int, sides: Partition) 
     return machines
 
 
-def quorate_sides(machines: Machines) -> list[set[int]]:
-    """The members that are quorate, by those that are in touch with one another."""
-    statuses = machines.statuses()
-    quorate = {number for number, status in statuses.items() if status.devices[0].quorum}
+def may_serve(written: Written) -> set[int]:
+    """Members that may be Primary: beside a tie-breaker a hidden one without a disk never is (02, Attach).
+
+    Such a one follows a copy that it is in touch with, and hears that the copy has lost its quorum only with its own
+    next change: recordings ``diskless_own_quorum_majority`` and ``diskless_own_quorum_32_split`` show what comes of it.
+    """
+    assert written.after.configuration is not None
+    breaks_ties = layout_of(written.after.configuration).tie_breakers > 0
+    both = (*written.before.datamesh.members, *written.after.datamesh.members)
+    return {member.node_id for member in both if member.type is D or not (breaks_ties and member.hidden)}
+
+
+def quorate_sides(machines: Machines, among: set[int] | None = None) -> list[set[int]]:
+    """The members that are quorate, by those that are in touch with one another; as the kernels have it."""
+    statuses = {
+        number: found[0]
+        for number, host in enumerate(machines.hosts)
+        if host.powered and (found := host.kernel.status(VOLUME))
+    }
+    quorate = {number for number, status in statuses.items() if status["devices"][0]["quorum"]}
+    quorate &= quorate if among is None else among
     return [side & quorate for side in _in_touch(statuses) if side & quorate]
 
 
-def _in_touch(statuses: Mapping[int, DrbdStatus]) -> list[set[int]]:
+def _in_touch(statuses: Mapping[int, Mapping[str, Any]]) -> list[set[int]]:
     left, sides = set(statuses), []
     while left:
         side, ahead = set(), {min(left)}
         while ahead:
             number = ahead.pop()
             side.add(number)
-            links = {link.peer_node_id for link in statuses[number].connections if link.connection_state == "Connected"}
-            ahead |= (links & set(statuses)) - side
+            links = statuses[number]["connections"]
+            there = {link["peer-node-id"] for link in links if link["connection-state"] == "Connected"}
+            ahead |= (there & set(statuses)) - side
         sides.append(side)
         left -= side
     return sides

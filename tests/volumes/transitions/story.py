@@ -15,12 +15,12 @@ from typing import ClassVar
 
 from quorate.api.core import Node
 from quorate.api.core.node import NodeCondition, NodeStatus
-from quorate.api.meta import NodeName, ObjectMeta, VolumeName
-from quorate.api.names import replica, replica_id
+from quorate.api.meta import NodeName, ObjectMeta
+from quorate.api.names import logical_volume, replica, replica_id
 from quorate.api.quantity import Quantity
 from quorate.api.scalars import ReplicaName
 from quorate.api.secret import Secret
-from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Configuration, Replication, Topology, VolumeAccess
 from quorate.api.storage.datamesh import Datamesh, Member, PendingTransition, Transition
 from quorate.api.storage.drbd import (
@@ -28,10 +28,15 @@ from quorate.api.storage.drbd import (
     CommandError,
     DrbdConfig,
     DrbdErrors,
-    DrbdStatus,
     ReplicaDrbd,
     ReplicaType,
     SharedSecretAlgorithm,
+)
+from quorate.api.storage.llv import (
+    LogicalVolumePhase,
+    LogicalVolumeType,
+    LVMLogicalVolumeSpec,
+    LVMLogicalVolumeStatus,
 )
 from quorate.api.storage.rv import (
     AttachRequest,
@@ -43,99 +48,20 @@ from quorate.api.storage.rv import (
 )
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaSpec, ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
-from quorate.drbd.resource_file import render
-from quorate.drbd.status import parse_status
-from quorate.lab.drives import Drive
-from quorate.lab.host import Host
-from quorate.lab.kernel import World
 from quorate.placement.layout import LEVELS
+from quorate.volumes.attach.yielding import yielded
 from quorate.volumes.datamesh import config_of
 from quorate.volumes.transitions import advance
 from quorate.volumes.transitions.rules import Locks, no_locks
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.formation.members import member_of
 
-VOLUME = VolumeName("v")
-FILE = "/etc/drbd.d/v.res"
-DISK = "/dev/vg0/v"
-MINOR = 1000
+from .machines import DISK, FILE, MINOR, TB, VOLUME, A, D, Machines
+
+__all__ = ["DISK", "FILE", "MINOR", "START", "TB", "VOLUME", "A", "D", "Machines", "Story", "Written"]
+
 START = datetime(2026, 11, 16, tzinfo=UTC)
-D, A, TB = ReplicaType.DISKFUL, ReplicaType.ACCESS, ReplicaType.TIE_BREAKER
-
-
-class Machines:
-    """Nodes n0, n1 …, each for the member with that id, and what their agents do."""
-
-    def __init__(self, count: int) -> None:
-        self.world = World()
-        self.hosts = [self._host(number) for number in range(count)]
-        self._made: set[int] = set()
-
-    def _host(self, number: int) -> Host:
-        host = Host(self.world, f"n{number}", [f"10.0.0.{number}"])
-        host.insert_drive(Drive(f"A{number}", 1 << 26, slot="1"))
-        for words in (("vgcreate", "vg0", "/dev/sda"), ("lvcreate", "-y", "-L", "32M", "-n", "v", "vg0")):
-            assert host.execute(words).exit_code == 0
-        return host
-
-    def run(self, number: int, *words: str, fails: bool = False) -> str:
-        result = self.hosts[number].execute(words)
-        assert fails or result.exit_code == 0, (number, words, result)
-        return result.stdout
-
-    def wait(self, seconds: float) -> None:
-        self.world.advance(self.world.now + seconds)
-
-    def realise(self, number: int, config: DrbdConfig) -> None:
-        """What an agent does with a config, in its order: down; file, metadata, up, adjust; forget; role."""
-        up = self.status(number) is not None
-        if config.down:
-            if up:
-                self.run(number, "drbdsetup", "down", VOLUME)
-            return
-        self.hosts[number].files[FILE] = render(VOLUME, NodeName(f"n{number}"), config).encode()
-        if config.type is D and number not in self._made:
-            self._made.add(number)
-            self.run(number, "drbdadm", "-c", FILE, "create-md", "--max-peers=7", "--force", VOLUME)
-        self.run(number, "drbdadm", "-c", FILE, "adjust" if up else "up", VOLUME)
-        for node_id in config.forget:
-            self.run(number, "drbdsetup", "forget-peer", VOLUME, str(node_id), fails=True)
-        status = self.status(number)
-        assert status is not None
-        if config.primary != (status.role == "Primary"):
-            self.run(number, "drbdadm", "-c", FILE, "primary" if config.primary else "secondary", VOLUME, fails=True)
-
-    def wipe(self, number: int) -> None:
-        """The disk goes with its replica: whoever comes next makes metadata anew."""
-        self._made.discard(number)
-
-    def status(self, number: int) -> DrbdStatus | None:
-        if not self.hosts[number].powered:
-            return None
-        found = parse_status(self.run(number, "drbdsetup", "status", VOLUME, "--json", fails=True) or "[]")
-        return found[0] if found else None
-
-    def bootstrap(self, number: int) -> None:
-        self.wait(3)
-        self.run(number, "drbdsetup", "new-current-uuid", "--clear-bitmap", str(MINOR))
-        self.wait(1)
-
-    def cut(self, sides: Iterable[Iterable[int]]) -> None:
-        """Only members of one side reach each other."""
-        side_of = {number: side for side, numbers in enumerate(sides) for number in numbers}
-        pairs = [
-            (f"n{one}", f"n{other}")
-            for one in side_of
-            for other in side_of
-            if one < other and side_of[one] != side_of[other]
-        ]
-        self.world.set_cut(pairs)
-        self.wait(8)
-
-    def statuses(self) -> dict[int, DrbdStatus]:
-        """What every kernel that has the resource shows."""
-        found = {number: self.status(number) for number in range(len(self.hosts))}
-        return {number: status for number, status in found.items() if status is not None}
+_PUBLISHED = AttachSource.PUBLISH_ON
 
 
 def configuration(level: Replication) -> Configuration:
@@ -167,6 +93,21 @@ def replica_of(number: int, kind: ReplicaType) -> ReplicatedVolumeReplica:
         status=ReplicatedVolumeReplicaStatus(
             drbd=ReplicaDrbd(config=DrbdConfig(address=address(number), disk=DISK)),
         ),
+    )
+
+
+def _disk(found: ReplicatedVolumeReplica) -> LVMLogicalVolume:
+    """Grown, and zeros where it has."""
+    size = Quantity("48Mi")
+    return LVMLogicalVolume(
+        metadata=ObjectMeta(name=logical_volume(found.name, "vg0", "")),
+        spec=LVMLogicalVolumeSpec(
+            actual_lv_name_on_the_node="v",
+            type=LogicalVolumeType.THICK,
+            size=size,
+            lvm_volume_group_name="vg0",
+        ),
+        status=LVMLogicalVolumeStatus(phase=LogicalVolumePhase.CREATED, actual_size=size, grown_zero=True),
     )
 
 
@@ -231,6 +172,8 @@ class Story:
     gone: set[int] = field(default_factory=set)
     #: Alive and out of touch, and their agents can do nothing that they are told but end it.
     stuck: set[int] = field(default_factory=set)
+    #: Whether the disks have grown.
+    extended: bool = False
     written: list[Written] = field(default_factory=list)
     #: The controller dies after every write, having told only some of the members of it.
     halting: ClassVar[Random | None] = None
@@ -273,9 +216,26 @@ class Story:
         node = NodeName(f"n{number}")
         queue = [each for each in self.rv.status.attach_requests if each.node_name != node]
         if attached:
-            queue.append(AttachRequest(node_name=node, since=self.now, source=AttachSource.PUBLISH_ON))
+            queue.append(AttachRequest(node_name=node, since=self.now, source=_PUBLISHED))
         spec = replace(self.rv.spec, publish_on=tuple(each.node_name for each in queue))
         self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=tuple(queue)))
+        self.settle()
+
+    def ask(self, number: int) -> None:
+        """Put the node into the queue, and wait for nothing."""
+        node = NodeName(f"n{number}")
+        queue = (*self.rv.status.attach_requests, AttachRequest(node_name=node, since=self.now, source=_PUBLISHED))
+        spec = replace(self.rv.spec, publish_on=tuple(each.node_name for each in queue))
+        self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=queue))
+
+    def grow(self) -> None:
+        """Every disk has grown, and more is asked for."""
+        shown = next(status.devices[0].size for status in self.machines.statuses().values() if status.devices[0].size)
+        self.machines.extend()
+        self.extended = True
+        datamesh = replace(self.rv.status.datamesh, size=Quantity.of_bytes(shown * 1024))
+        spec = replace(self.rv.spec, size=Quantity("40Mi"))
+        self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, datamesh=datamesh))
         self.settle()
 
     def lose(self, number: int, *, alive: bool = False) -> None:
@@ -321,7 +281,12 @@ class Story:
         nodes = {NodeName(f"n{number}"): self._node(number) for number in range(len(self.machines.hosts))}
         members = {each.name: each for each in self.rv.status.datamesh.members}
         replicas = tuple(
-            ReplicaView(replica=found, member=members.get(name), node=nodes[NodeName(f"n{replica_id(name)}")])
+            ReplicaView(
+                replica=found,
+                member=members.get(name),
+                node=nodes[NodeName(f"n{replica_id(name)}")],
+                volumes=(_disk(found),) if found.spec.type is D and self.extended else (),
+            )
             for name, found in sorted(self.replicas.items())
         )
         return VolumeView(name=VOLUME, rv=self.rv, replicas=replicas, nodes=nodes)
@@ -339,7 +304,9 @@ class Story:
     # One pass of everybody.
 
     def agents(self, only: Iterable[int] | None = None) -> None:
-        """Every agent that is heard realises its config and reports."""
+        """Every agent that is heard realises its config and reports. What guards a second primary hears nobody."""
+        for name, found in sorted(self.replicas.items()):
+            self.machines.guard(replica_id(name), found.status.drbd.config)
         for name in sorted(self.replicas):
             number = replica_id(name)
             if number not in self.silent and (only is None or number in only):
@@ -357,7 +324,8 @@ class Story:
         if config is not None:
             config = replace(config, disk=DISK if config.type is D else None)
             self.machines.realise(number, config)
-            drbd = replace(found.status.drbd, config=config)
+            actual = replace(found.status.drbd.actual, allow_two_primaries=config.allow_two_primaries)
+            drbd = replace(found.status.drbd, config=config, actual=actual)
             status = replace(found.status, drbd=drbd, datamesh_revision=config.datamesh_revision)
             self.replicas[name] = replace(found, status=status)
         elif self.machines.status(number) is None:
@@ -383,6 +351,10 @@ class Story:
         """One pass; whether it wrote something."""
         self.report()
         view = self.view()
+        settled = yielded(view, self.now)
+        if settled is not None:
+            self._write(settled)
+            return True
         asked = advance(view, self.now, self.locks)
         assert asked is not None
         if asked.status is not None:

@@ -109,6 +109,133 @@ def promoted(user: int | None) -> Story:
     return story
 
 
+def returned(level: Replication, kinds: list[ReplicaType], lost: int) -> Tale:
+    """A member is out of reach, a step is taken without it, and it is taken back."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, user)
+        story.lose(lost, alive=True)
+        story.add(len(kinds), A)
+        story.settle()
+        story.machines.world.set_cut([])
+        story.machines.wait(20)
+        story.silent.clear()
+        story.agents()
+        story.settle()
+        return story
+
+    return tell
+
+
+def stuck(level: Replication, kinds: list[ReplicaType], old: int) -> Tale:
+    """A copy is up, alone, and its agent can do nothing: it is excused, replaced, and removed once it has gone down."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, user)
+        story.stick(old)
+        story.add(len(kinds), D)
+        story.settle()
+        story.delete(old)
+        story.settle()
+        return story
+
+    return tell
+
+
+def given_up(user: int | None) -> Story:
+    """2D: a person gives up a copy that is out of reach and may be alive; another one comes, and is demanded again."""
+    story = begin(_CONSISTENCY, [D, D], user)
+    story.lose(1, alive=True)
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    story.delete(1)
+    story.settle()
+    story.add(2, D)
+    story.settle()
+    return story
+
+
+def swapped(user: int | None) -> Story:
+    """2D+1TB: used where there is no replica. A new one joins, takes the tie-breaker's place, and serves."""
+    story = begin(_AVAILABILITY, [D, D, TB], None, obedient=True)
+    story.add(3, A)
+    story.attach(3)
+    story.settle()
+    story.attach(3, attached=False)
+    story.change(3, TB)
+    story.settle()
+    return story
+
+
+def served_by_tie_breaker(user: int | None) -> Story:
+    """2D+1TB: the tie-breaker's own node uses the volume."""
+    story = begin(_AVAILABILITY, [D, D, TB], None)
+    story.change(2, A)
+    story.attach(2)
+    story.attach(2, attached=False)
+    story.change(2, TB)
+    story.settle()
+    return story
+
+
+def doubled(level: Replication, kinds: list[ReplicaType]) -> Tale:
+    """Two nodes use the volume, and then one of them."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, 0)
+        story.attach(1)
+        story.attach(1, attached=False)
+        return story
+
+    return tell
+
+
+def yielded(user: int | None) -> Story:
+    """3D: two nodes use the volume, and only their own link is cut. The younger gives way, and comes back."""
+    story = begin(_BOTH, [D, D, D], 0)
+    story.attach(1)
+    story.machines.world.set_cut([("n0", "n1")])
+    story.machines.wait(8)
+    story.agents()
+    story.controller()
+    story.agents()
+    story.machines.world.set_cut([])
+    story.machines.wait(20)
+    story.settle()
+    return story
+
+
+def used_meanwhile(level: Replication, kinds: list[ReplicaType]) -> Tale:
+    """A node begins to use the volume while a copy is shown, and not everybody has heard of either."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, None)
+        story.add(len(kinds), D)
+        for _ in range(40):
+            if story.controller() and story.written[-1].step == "AddReplica/Show":
+                break
+            story.agents()
+        story.agents(only={1, len(kinds)})
+        story.ask(0)
+        story.controller()
+        story.settle()
+        return story
+
+    return tell
+
+
+def grown(level: Replication, kinds: list[ReplicaType]) -> Tale:
+    """The volume grows, in use where that is allowed."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, user)
+        story.grow()
+        return story
+
+    return tell
+
+
+#: Tales in which a person says that data may be lost: fewer copies than promised are demanded for a while.
+CONSENTED = frozenset({"2D and a copy is given up"})
 TALES: Mapping[str, Tale] = {
     "1D moves": moved(_NONE, [D], 0),
     "2D moves": moved(_CONSISTENCY, [D, D], 1),
@@ -125,4 +252,18 @@ TALES: Mapping[str, Tale] = {
     "3D and a node returns": back,
     "3D and a copy becomes access": retyped,
     "2D and access becomes a copy": promoted,
+    "2D+1TB and a copy returns": returned(_AVAILABILITY, [D, D, TB], 1),
+    "2D+1TB and the tie-breaker returns": returned(_AVAILABILITY, [D, D, TB], 2),
+    "3D and a copy is stuck": stuck(_BOTH, [D, D, D], 1),
+    "2D+1TB and a copy is stuck": stuck(_AVAILABILITY, [D, D, TB], 1),
+    "2D and a copy is given up": given_up,
+    "a tie-breaker is swapped for a user": swapped,
+    "a tie-breaker serves": served_by_tie_breaker,
+    "2D is used twice": doubled(_CONSISTENCY, [D, D]),
+    "3D is used twice": doubled(_BOTH, [D, D, D]),
+    "3D and a primary yields": yielded,
+    "3D is used while a vote changes": used_meanwhile(_BOTH, [D, D, D]),
+    "2D+1TB is used while a vote changes": used_meanwhile(_AVAILABILITY, [D, D, TB]),
+    "3D grows": grown(_BOTH, [D, D, D]),
+    "2D+1TB grows": grown(_AVAILABILITY, [D, D, TB]),
 }
