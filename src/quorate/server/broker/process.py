@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import signal
 import socket
@@ -60,6 +61,8 @@ async def run(
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_, stop.set)
     async with serving(cluster, state, http, grpc, security, clock=SystemClock()) as served:
+        gc.collect()
+        gc.freeze()  # the model stays: looking through it again and again would stop everybody for a second
         scheme = "https" if security.certificates else "http"
         announce(f"quorate broker is ready: HTTP on {scheme}://{served.http}, gRPC on {served.grpc}")
         if security.access.open:
