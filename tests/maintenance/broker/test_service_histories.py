@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from quorate.api.maintenance.action import AvailabilityMode, HostState, StatusCode
 from quorate.api.maintenance.broker_ledger import BrokerLedger
 from quorate.api.names import BROKER
+from quorate.api.struct import replace
 from quorate.maintenance.entries import Ledger
 from quorate.maintenance.ledger.encoding import decode
 from quorate.maintenance.messages import Permission, PermissionCommand, PermissionResponse, RequestCommand
@@ -160,11 +161,12 @@ class Histories(RuleBasedStateMachine):
         user, permission = self.known[name]
         up = int(permission.action.host[1:]) not in self.down
         code = self.run(self.desk.manage(command, name, user=user)).status.code
-        if code is StatusCode.OK:
-            if command is PermissionCommand.DONE or up:
-                del self.known[name]
-        else:
+        if code is not StatusCode.OK:
             assert code is StatusCode.ERROR_TEMP
+        elif command is PermissionCommand.DONE or up:
+            del self.known[name]
+        else:
+            self.known[name] = user, replace(permission, deadline=min(permission.deadline, self.clock.wall))
 
     @precondition(lambda self: self.known)
     @rule(data=st.data(), seconds=st.integers(1, 600))
