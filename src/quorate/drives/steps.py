@@ -1,0 +1,157 @@
+"""A drive's replacement as a person follows it: the steps, how far each is, and what it waits for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from quorate.api import annotation_keys, conditions, labels
+from quorate.api.baremetal import Drive, Volume
+from quorate.api.baremetal.drive import DriveHealth, OperationalStatus, Presence
+from quorate.api.baremetal.volume import VolumeUsage
+from quorate.api.conditions.drive import Healthy, Released, Removed
+from quorate.api.struct import Struct
+
+
+class State(StrEnum):
+    """How far a step is."""
+
+    DONE = "done"
+    NOW = "now"
+    FAILED = "failed"
+    TO_COME = "to come"
+
+
+class Step(Struct):
+    """One step."""
+
+    name: str
+    state: State
+    #: What it waits for, or what came of it.
+    message: str = ""
+
+
+class Moving(Struct):
+    """Something that must leave the drive."""
+
+    name: str
+    state: str
+    percent: int
+    message: str = ""
+
+
+_ORDER: Final = (
+    OperationalStatus.OPERATIVE,
+    OperationalStatus.RELEASING,
+    OperationalStatus.RELEASED,
+    OperationalStatus.REMOVING,
+    OperationalStatus.REMOVED,
+)
+_NAMES: Final = ("Move data away", "Wait for the new drive", "Prepare the removal", "Pull it, put the new one in")
+
+
+def steps_of(drive: Drive) -> tuple[Step, ...]:
+    """Health, and the four steps from there to another drive in the slot."""
+    status = drive.status
+    phase = status.operational_status or OperationalStatus.OPERATIVE
+    healthy = _message(drive, Healthy)
+    trusted = status.health not in (DriveHealth.SUSPECT, DriveHealth.BAD)
+    state = State.NOW if phase is OperationalStatus.OPERATIVE else State.DONE
+    first = Step(name="Health", state=state, message=_health(drive, healthy))
+    if phase is OperationalStatus.OPERATIVE:
+        words = {_NAMES[0]: "" if trusted else status.message}
+        return (first, *(Step(name=name, state=State.TO_COME, message=words.get(name, "")) for name in _NAMES))
+    at = _at(drive, phase)
+    told = (
+        _message(drive, Released),
+        "say: quorate drive ready" if phase is OperationalStatus.RELEASED else "",
+        _message(drive, Removed) if phase in (OperationalStatus.REMOVING, OperationalStatus.FAILED) else "",
+        _where(drive) if phase is OperationalStatus.REMOVED else "",
+    )
+    failed = phase is OperationalStatus.FAILED
+    found = []
+    for number, (name, message) in enumerate(zip(_NAMES, told, strict=True)):
+        state = State.DONE if number < at else State.NOW if number == at else State.TO_COME
+        state = State.FAILED if failed and number == at else state
+        shown = message if state in (State.NOW, State.FAILED) else ""
+        found.append(Step(name=name, state=state, message=shown))
+    return (first, *found)
+
+
+def moving(drive: Drive, volumes: Iterable[Volume], groups: Iterable[str]) -> tuple[Moving, ...]:
+    """What must leave the drive, by name. ``groups``: the volume groups on it."""
+    here = set(groups)
+    return tuple(
+        Moving(
+            name=volume.metadata.labels.get(labels.REPLICATED_VOLUME) or volume.name,
+            state=str(volume.status.usage or VolumeUsage.IN_USE),
+            percent=_percent(volume),
+            message=volume.status.message,
+        )
+        for volume in sorted(volumes, key=lambda each: each.name)
+        if volume.spec.location in here
+    )
+
+
+def is_over(drive: Drive, goal: OperationalStatus) -> bool:
+    """Whether there is nothing more to follow: it is where it should be, or cannot get there by itself."""
+    phase = drive.status.operational_status
+    if phase in (goal, OperationalStatus.FAILED):
+        return True
+    reached = phase is not None and _ORDER.index(phase) > _ORDER.index(goal)
+    return reached and goal is not OperationalStatus.OPERATIVE
+
+
+def find(drives: Iterable[Drive], named: str) -> tuple[Drive, ...]:
+    """Drives by name, serial number, ``node/slot`` or ``node/device``."""
+    return tuple(
+        drive
+        for drive in drives
+        if named
+        in (
+            drive.name,
+            drive.spec.serial_number,
+            f"{drive.spec.node_id}/{drive.spec.slot}",
+            f"{drive.spec.node_id}/{drive.spec.path.removeprefix('/dev/')}",
+        )
+    )
+
+
+def _at(drive: Drive, phase: OperationalStatus) -> int:
+    """Which of the four steps it is at."""
+    match phase:
+        case OperationalStatus.RELEASING:
+            return 0
+        case OperationalStatus.RELEASED:
+            return 1
+        case OperationalStatus.REMOVING:
+            return 2
+        case OperationalStatus.REMOVED:
+            return 3
+    released = conditions.is_true(drive.status.conditions, Released)
+    return 2 if released else 0
+
+
+def _health(drive: Drive, said: str) -> str:
+    return f"{drive.status.health or DriveHealth.UNKNOWN}: {said}" if said else str(drive.status.health or "")
+
+
+def _where(drive: Drive) -> str:
+    if drive.status.presence is Presence.OFFLINE:
+        return "it is out; waiting for another drive"
+    place = f"slot {drive.spec.slot}" if drive.spec.slot else drive.spec.path
+    light = ", its light is on" if drive.status.detachment is not None and drive.status.detachment.light else ""
+    return f"serial {drive.spec.serial_number}, {place} of {drive.spec.node_id}{light}"
+
+
+def _message(drive: Drive, wanted: type[conditions.ConditionType]) -> str:
+    found = conditions.find(drive.status.conditions, wanted)
+    return found.message if found is not None else ""
+
+
+def _percent(volume: Volume) -> int:
+    if volume.status.usage is VolumeUsage.RELEASED:
+        return 100
+    said = volume.metadata.annotations.get(annotation_keys.RELEASE_RECOVERY, "0")
+    return min(int(said), 100) if said.isascii() and said.isdigit() and len(said) <= 3 else 0
