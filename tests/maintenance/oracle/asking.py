@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from quorate.api.maintenance.action import HostState, IssueType, StatusCode
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action
-from quorate.maintenance.moments import FOREVER, later
+from quorate.maintenance.moments import later
+from quorate.maintenance.nouns import VolumeFacts
 from tests.maintenance.oracle.checks import COOL_DOWN, check_items
 from tests.maintenance.oracle.locks import Asker
 from tests.maintenance.oracle.world import Item, No, World
@@ -42,7 +43,6 @@ class Refused:
     action: Action
     code: StatusCode
     issue: IssueType
-    deadline: int | None
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class Weighed:
     """The answer."""
 
     code: StatusCode
-    deadline: int | None
     granted: tuple[Granted, ...]
     refused: tuple[Refused, ...]
     left: tuple[Action, ...]
@@ -69,8 +68,7 @@ def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
             check_items(world, items, asker)
         except No as no:
             code = StatusCode.DISALLOW if contradicts_itself(world, action, asker) else no.code
-            deadline = earliest_change(world, action, asker) if code is StatusCode.DISALLOW_TEMP else None
-            refused.append(Refused(action, code, no.issue, deadline))
+            refused.append(Refused(action, code, no.issue))
             if not request.partial_permission_allowed:
                 break
         else:
@@ -82,16 +80,15 @@ def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
 def sum_up(request: RequestEntry, granted: list[Granted], refused: list[Refused]) -> Weighed:
     """One code for all."""
     if not refused:
-        return Weighed(StatusCode.ALLOW, None, tuple(granted), (), ())
+        return Weighed(StatusCode.ALLOW, tuple(granted), (), ())
     failed = tuple(refusal.action for refusal in refused)
     if granted and request.partial_permission_allowed:
-        return Weighed(StatusCode.ALLOW_PARTIAL, None, tuple(granted), tuple(refused), failed)
+        return Weighed(StatusCode.ALLOW_PARTIAL, tuple(granted), tuple(refused), failed)
     codes = next(found for rank in RANKS if (found := [no.code for no in refused if no.code in rank]))
-    deadlines = [no.deadline for no in refused if no.code is codes[0] and no.deadline is not None]
     left = failed if request.partial_permission_allowed else request.actions
     if codes[0] not in WAITING:
         left = ()
-    return Weighed(codes[0], min(deadlines, default=None), (), tuple(refused), left)
+    return Weighed(codes[0], (), tuple(refused), left)
 
 
 def permission_duration(world: World, request: RequestEntry, action: Action) -> int:
@@ -104,7 +101,10 @@ def permission_duration(world: World, request: RequestEntry, action: Action) -> 
 
 def asker_for(world: World, request: RequestEntry, action: Action, now: int, earlier: frozenset[Item]) -> Asker:
     """Who asks for an action of a request."""
-    going = {item for item in (*earlier, *world.items_if_known(action)) if isinstance(item, int)}
+    # All actions of a request that is not partial go together or not at all.
+    others = () if request.partial_permission_allowed else request.actions
+    items = (*earlier, *(item for one in (action, *others) for item in world.items_if_known(one)))
+    going = {item for item in items if isinstance(item, int)}
     return Asker(
         now=now,
         span=(action.duration or 0) + permission_duration(world, request, action),
@@ -120,20 +120,26 @@ def asker_for(world: World, request: RequestEntry, action: Action, now: int, ear
 
 
 def contradicts_itself(world: World, action: Action, asker: Asker) -> bool:
-    """Whether what is asked for together would be refused even if all were well, though each of it would be granted.
+    """Whether a rule would refuse even if all were well, because of what the request itself takes.
 
     The actions of a partial request may be done one after another, so there only one action can contradict itself.
     """
-    perfect = in_perfect_order(world)
     if asker.partial:
         asker = replace(asker, earlier=frozenset())
     try:
-        items = world.items(action)
-        for item in items:
-            check_items(perfect, [item], asker.alone())
+        check_items(in_perfect_order(world), world.items(action), asker)
+    except No as no:
+        return no.ask_alone is not None and not refuses(no.ask_alone)
+    return False
+
+
+def refuses(rule: Callable[[], None]) -> bool:
+    """Whether a rule says no."""
+    try:
+        rule()
     except No:
-        return False
-    return not passes(perfect, action, asker)
+        return True
+    return False
 
 
 def in_perfect_order(world: World) -> World:
@@ -144,10 +150,19 @@ def in_perfect_order(world: World) -> World:
     }
     drives = {name: replace(drive, state=HostState.UP) for name, drive in world.drives.items()}
     groups = {
-        name: replace(group, vdisks=tuple(replace(vdisk, state=HostState.UP) for vdisk in group.vdisks))
+        name: replace(
+            group,
+            vdisks=tuple(replace(vdisk, state=HostState.UP) for vdisk in group.vdisks),
+            volume=group.volume and at_rest(group.volume),
+        )
         for name, group in world.groups.items()
     }
     return World(nodes, drives, groups, world.rings, world.settings)
+
+
+def at_rest(volume: VolumeFacts) -> VolumeFacts:
+    """A volume that nobody uses or changes."""
+    return replace(volume, attached_on=frozenset(), copies_kept=0, unconfirmed_step="", synchronizing="")
 
 
 def passes(world: World, action: Action, asker: Asker) -> bool:
@@ -159,15 +174,22 @@ def passes(world: World, action: Action, asker: Asker) -> bool:
     return True
 
 
-def earliest_change(world: World, action: Action, asker: Asker) -> int:
-    """The first moment at which a refused action would be granted if nothing but time went by.
+def unfair(world: World, request: RequestEntry, now: int, deadline: int | None) -> str:
+    """What is wrong with the moment at which a refused request is told to come back; empty if nothing is.
 
-    There may be none: then it waits for somebody or something, and any time is as good as another.
+    It must be a moment at which something that holds somebody ends, or the usual time later, where nobody knows; and
+    whoever waits for it must not miss that the answer became another, if nothing but time went by.
     """
+    if deadline is None or deadline <= now:
+        return f"{deadline} is not worth waiting for"
+    known = [*moments(world), later(now, world.retry)]
+    known += [later(permission.deadline, permission.action.duration or 0) for permission in world.permissions]
+    if deadline not in known:
+        return f"nothing happens in {deadline - now}"
     for moment in sorted(set(moments(world))):
-        if asker.now < moment < FOREVER and passes(world, action, asker.at(moment)):
-            return moment
-    return later(asker.now, world.retry)
+        if now < moment < deadline and weigh(world, request, moment).code is not StatusCode.DISALLOW_TEMP:
+            return f"already in {moment - now} the answer is another, not only in {deadline - now}"
+    return ""
 
 
 def moments(world: World) -> Iterator[int]:
@@ -177,7 +199,5 @@ def moments(world: World) -> Iterator[int]:
     for notification in world.notifications:
         for action in notification.actions:
             yield later(notification.time, action.duration or 0, 1)
-    for request in world.requests:
-        yield world.blocks_until(request)
     for node in world.nodes.values():
         yield later(node.start_time, COOL_DOWN, 1)

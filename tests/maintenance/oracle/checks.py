@@ -11,8 +11,8 @@ from collections import Counter
 from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.moments import SECOND
-from quorate.maintenance.nouns import DriveId, GroupInfo, Species, VDiskId, VDiskInfo
-from tests.maintenance.oracle.locks import Asker, lock_on
+from quorate.maintenance.nouns import DriveId, Species, VDiskId, VDiskInfo
+from tests.maintenance.oracle.locks import Asker, lock_on, rule
 from tests.maintenance.oracle.volumes import check_volume, others
 from tests.maintenance.oracle.world import Item, No, World
 
@@ -46,17 +46,29 @@ def check_item(world: World, item: Item, asker: Asker) -> None:
 
 def check_node(world: World, node: int, asker: Asker) -> None:
     refuse_if_locked(world, node, asker)
+    if world.state(node) is HostState.UNKNOWN:
+        raise No(StatusCode.DISALLOW_TEMP, why="nobody knows what it does")
     if world.nodes[node].surely_down:
+        refuse_if_changing(world, node)
         return
     tenant = world.nodes[node].tenant
     if tenant and asker.policy is not TenantPolicy.NONE:
         nodes = [other.id for other in world.nodes.values() if other.tenant == tenant]
         issue = IssueType.TENANT_DISABLED_NODES_LIMIT_REACHED
-        check_limits(world, node, nodes, world.settings.tenant_limits, issue, asker)
+        check_limits(world, (node, nodes, world.settings.tenant_limits, issue), asker)
     issue = IssueType.DISABLED_NODES_LIMIT_REACHED
-    check_limits(world, node, list(world.nodes), world.settings.cluster_limits, issue, asker)
+    check_limits(world, (node, list(world.nodes), world.settings.cluster_limits, issue), asker)
     check_vdisks(world, [vdisk for vdisk in world.vdisks() if vdisk.node == node], asker)
+    refuse_if_changing(world, node)
     check_rings(world, node, asker)
+
+
+def refuse_if_changing(world: World, node: int) -> None:
+    """Whatever the mode, and also of what is down: nobody disturbs a volume whose members are being changed."""
+    for group in world.groups.values():
+        members = group.volume.members if group.volume is not None and group.volume.unconfirmed_step else ()
+        if any(member.node == node for member in members):
+            raise No(StatusCode.DISALLOW_TEMP, why=f"volume {group.id} is being changed")
 
 
 def check_drive(world: World, drive: DriveId, asker: Asker) -> None:
@@ -78,11 +90,12 @@ def check_vdisk(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
         refuse_if_locked(world, item, asker)
     group = world.groups[vdisk.id.group]
     if group.volume is not None:
-        check_volume(world, group, vdisk, asker)
+        check_volume(world, vdisk, asker)
     else:
-        check_erasure_group(world, group, vdisk, asker)
+        check_erasure_group(world, vdisk, asker)
 
 
+@rule
 def refuse_if_locked(world: World, item: Item, asker: Asker) -> None:
     lock = lock_on(world, item, asker)
     if lock is not None:
@@ -92,11 +105,14 @@ def refuse_if_locked(world: World, item: Item, asker: Asker) -> None:
 # -- limits
 
 
-def check_limits(world: World, node: int, nodes: list[int], limits: Limits, issue: IssueType, asker: Asker) -> None:
+@rule
+def check_limits(world: World, subject: tuple[int, list[int], Limits, IssueType], asker: Asker) -> None:
+    node, nodes, limits, issue = subject
     others = [other for other in nodes if other != node]
     locks = {other: lock_on(world, other, asker) for other in others}
     locked = sum(lock is not None for lock in locks.values())
-    down = sum(locks[other] is None and world.state(other) is not HostState.UP for other in others)
+    # Of one that did not answer in time nobody says that it is down.
+    down = sum(locks[other] is None and world.state(other) is HostState.DOWN for other in others)
     if asker.mode is FORCE and not locked:
         return
     away = locked + down + 1
@@ -109,7 +125,9 @@ def check_limits(world: World, node: int, nodes: list[int], limits: Limits, issu
 # -- groups
 
 
-def check_erasure_group(world: World, group: GroupInfo, vdisk: VDiskInfo, asker: Asker) -> None:
+@rule
+def check_erasure_group(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
+    group = world.groups[vdisk.id.group]
     assert group.species is not None
     if group.species.parity_parts == 0 and asker.mode is not FORCE:
         raise No(StatusCode.DISALLOW, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, "no redundancy")
@@ -138,6 +156,7 @@ def can_do_without(species: Species, lost: set[VDiskId]) -> bool:
 # -- rings
 
 
+@rule
 def check_rings(world: World, node: int, asker: Asker) -> None:
     if world.rings is None or asker.mode is FORCE:
         return

@@ -70,6 +70,10 @@ class Life:
 
     world: World
     now: int
+    #: How strictly each permission was granted, by its id: extending it asks as strictly.
+    granted_under: dict[str, tuple[AvailabilityMode, TenantPolicy]] = field(default_factory=dict)
+    #: The request that was weighed last, as it was before.
+    asked: RequestEntry | None = None
     numbers: dict[str, int] = field(default_factory=lambda: {"r": 0, "p": 0, "n": 0})
 
     def number(self, letter: str) -> int:
@@ -92,8 +96,8 @@ class Life:
 
     # -- asking
 
-    def permission_request(self, message: PermissionRequest) -> Said:
-        """May these be done?"""
+    def permission_request(self, message: PermissionRequest, told: int | None = None) -> Said:
+        """May these be done? ``told`` is when the asker is told to come back, which is not for the oracle to choose."""
         if not message.user or not -100 <= message.priority <= 100:
             return WRONG
         if any(action.issue is not None for action in message.actions):
@@ -116,16 +120,17 @@ class Life:
         )
         weighed = weigh(self.world, request, self.now)
         kept = message.schedule and weighed.code in WAITING
+        self.asked = request
         if message.dry_run:
             return answer(weighed)
         if kept:
             self.number("r")
         permissions = self.grant(request, weighed, request.id if kept else "")
         if kept:
-            self.world.requests.append(self.renewed(request, weighed))
+            self.world.requests.append(self.renewed(request, weighed, told))
         return answer(weighed, permissions, request.id if kept else "")
 
-    def check_request(self, message: CheckRequest) -> Said:
+    def check_request(self, message: CheckRequest, told: int | None = None) -> Said:
         """May the rest be done now?"""
         request = self.stored(message.request_id, message.user)
         if request is None:
@@ -134,10 +139,11 @@ class Life:
             request = replace(request, availability_mode=message.availability_mode)
         weighed = weigh(self.world, request, self.now)
         kept = weighed.code in WAITING
+        self.asked = request
         if message.dry_run:
             return answer(weighed, request_id=request.id if kept else "")
         permissions = self.grant(request, weighed, request.id)
-        after = [self.renewed(request, weighed)] if kept else []
+        after = [self.renewed(request, weighed, told)] if kept else []
         place = [one.id for one in self.world.requests].index(request.id)
         self.world.requests[place : place + 1] = after
         return answer(weighed, permissions, request.id if kept else "")
@@ -159,16 +165,17 @@ class Life:
                 )
             )
         self.world.permissions += permissions
+        self.granted_under |= {one.id: (request.availability_mode, request.tenant_policy) for one in permissions}
         return permissions
 
-    def renewed(self, request: RequestEntry, weighed: Weighed) -> RequestEntry:
+    def renewed(self, request: RequestEntry, weighed: Weighed, told: int | None) -> RequestEntry:
         """What is left of a request, asked about just now."""
         issues = {id(refusal.action): refusal.issue for refusal in weighed.refused}
         left = tuple(
             replace(action, issue=Issue(type=issues[id(action)]) if id(action) in issues else None)
             for action in weighed.left
         )
-        deadline = weighed.deadline if weighed.deadline is not None else request.last_deadline
+        deadline = told if told is not None else request.last_deadline
         return replace(request, actions=left, renewed_at=self.now, last_deadline=deadline)
 
     def stored(self, request_id: str, user: str) -> RequestEntry | None:
@@ -252,15 +259,16 @@ class Life:
 
     def may_last(self, permission: PermissionEntry, deadline: int) -> bool:
         """Whether it would be granted until then if it were not there."""
+        mode, policy = self.granted_under[permission.id]
         asker = Asker(
             now=self.now,
             span=max(0, deadline - self.now) + (permission.action.duration or 0),
-            mode=AvailabilityMode.MAX_AVAILABILITY,
-            policy=TenantPolicy.DEFAULT,
+            mode=mode,
+            policy=policy,
             partial=False,
+            # Before everybody who waits: the holder was there first.
             order=0,
-            priority=0,
-            request=permission.request_id,
+            priority=-101,
             permission=permission.id,
         )
         return passes(self.world, permission.action, asker)
@@ -315,7 +323,7 @@ def answer(weighed: Weighed, permissions: list[PermissionEntry] | None = None, r
     else:
         given = tuple(map(told, permissions))
     refused = tuple((bare(no.action), no.issue) for no in weighed.refused)
-    return Said(weighed.code, request_id, given, weighed.deadline, refused)
+    return Said(weighed.code, request_id, given, None, refused)
 
 
 def told(permission: PermissionEntry) -> Told:

@@ -1,17 +1,21 @@
 """Who holds an item, as one request sees it.
 
-Four kinds, in the order in which they are asked: a permission, announced work that the asked interval meets, a stored
-request that goes first, an earlier action of the same request.
+Four kinds, in the order in which they are asked: a permission (or it is restarting, whoever does that), announced work
+that the asked interval meets, a stored request that goes first, an earlier action of the same request.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from quorate.api.maintenance.action import AvailabilityMode, LockKind, TenantPolicy
+from quorate.api.maintenance.action import AvailabilityMode, HostState, LockKind, TenantPolicy
 from quorate.maintenance.moments import later
 from quorate.maintenance.nouns import VDiskInfo
-from tests.maintenance.oracle.world import Item, World
+from tests.maintenance.oracle.world import Item, No, World
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,22 @@ class Asker:
         return replace(self, earlier=frozenset(), same_action=frozenset())
 
 
+Rule = Callable[[World, T, Asker], None]
+
+
+def rule(check: Rule[T]) -> Rule[T]:
+    """One rule, which can be asked again without what else the request takes."""
+
+    def checked(world: World, subject: T, asker: Asker) -> None:
+        try:
+            check(world, subject, asker)
+        except No as no:
+            no.ask_alone = lambda: check(world, subject, asker.alone())
+            raise
+
+    return checked
+
+
 def lock_on(world: World, item: Item, asker: Asker) -> LockKind | None:
     """The first lock on an item."""
     if any(
@@ -57,6 +77,8 @@ def lock_on(world: World, item: Item, asker: Asker) -> LockKind | None:
         and world.holds(permission, item, asker.now)
         for permission in world.permissions
     ):
+        return LockKind.PERMISSION
+    if world.state(item) is HostState.RESTART:
         return LockKind.PERMISSION
     for notification in world.notifications:
         for action in notification.actions:

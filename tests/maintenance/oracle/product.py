@@ -8,9 +8,8 @@ from collections.abc import Coroutine
 from datetime import datetime
 from typing import Any, TypeVar
 
-from quorate.api.kinds import all_kinds
-from quorate.maintenance.model import ClusterModel
-
+from quorate.api import all_kinds
+from quorate.api.maintenance.action import StatusCode
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.engine.embedded import EmbeddedStore
 from quorate.maintenance.broker import Broker
@@ -27,9 +26,16 @@ from quorate.maintenance.messages import (
     PermissionResponse,
     ScheduledRequest,
     SetConfig,
+    Status,
+    WalleCheckTask,
+    WalleCreateTask,
+    WalleListTasks,
+    WalleRemoveTask,
+    WalleTask,
 )
+from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import SECOND, to_datetime
-from tests.maintenance.oracle.life import Said, Shown, Told, bare
+from tests.maintenance.oracle.life import Life, Said, Shown, Told, bare
 from tests.maintenance.oracle.world import World
 
 T = TypeVar("T")
@@ -141,6 +147,22 @@ class Product:
     def set_config(self, config: BrokerConfigSpec) -> Said:
         return Said(self.run(self.broker.set_config(SetConfig(config=config), ANYONE)).status.code)
 
+    # -- Wall-E's
+
+    def walle_create(self, task: WalleTask, *, dry_run: bool) -> StatusCode:
+        answer = self.run(self.broker.walle_create(WalleCreateTask(task=task, dry_run=dry_run), ANYONE))
+        return walle_code(answer.status)
+
+    def walle_check(self, task_id: str) -> StatusCode:
+        return walle_code(self.run(self.broker.walle_check(WalleCheckTask(task_id=task_id), ANYONE)).status)
+
+    def walle_remove(self, task_id: str) -> StatusCode:
+        return walle_code(self.run(self.broker.walle_remove(WalleRemoveTask(task_id=task_id), ANYONE)).status)
+
+    def walle_list(self) -> dict[str, StatusCode]:
+        answer = self.run(self.broker.walle_list(WalleListTasks(), ANYONE))
+        return {task.task.id: task.status.code for task in answer.tasks}
+
     # -- what happens
 
     def advance(self, to: int) -> None:
@@ -152,6 +174,20 @@ class Product:
         """Something in the cluster did."""
         self.broker.cluster_changed()
         self.settle()
+
+
+def weigh_both(
+    life: Life, product: Product, question: str, message: PermissionRequest | CheckRequest
+) -> tuple[Said, Said]:
+    """What the oracle says, and what the broker says. The oracle is told when the broker tells to come back."""
+    got: Said = getattr(product, question)(message)
+    expected: Said = getattr(life, question)(message, got.deadline)
+    return expected, got
+
+
+def walle_code(status: Status) -> StatusCode:
+    """Wall-E hears only that its request is wrong, not what in it does not exist."""
+    return StatusCode.WRONG_REQUEST if status.code.startswith("NO_SUCH") else status.code
 
 
 def fill(model: ClusterModel, world: World) -> None:

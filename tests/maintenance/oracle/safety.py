@@ -37,24 +37,26 @@ def away(world: World, vdisk: VDiskInfo) -> bool:
     return any(world.state(item) is not HostState.UP for item in items)
 
 
-def touches(group: GroupInfo, items: set[Item]) -> bool:
-    """Whether an item's loss is felt by a group."""
-    return any({vdisk.id, vdisk.node, *vdisk.drives} & items for vdisk in group.vdisks)
+def takes(world: World, group: GroupInfo, items: set[Item]) -> bool:
+    """Whether a group loses something that was there."""
+    return any({vdisk.id, vdisk.node, *vdisk.drives} & items and not away(world, vdisk) for vdisk in group.vdisks)
 
 
 def broken_promises(world: World, granted: set[Item], mode: AvailabilityMode, now: int) -> list[str]:
     """What a grant that was just made has spoilt.
 
-    What was down before it needs no grant to be away; a node that is surely down may be worked on whatever comes.
+    What was down before needs no grant to be away, and may be worked on whatever else is.
     """
-    granted = {item for item in granted if not (isinstance(item, int) and world.nodes[item].surely_down)}
     after = taken_down(world, now)
     complaints = []
     for group in world.groups.values():
-        if touches(group, granted):
+        if takes(world, group, granted):
             lost = [vdisk.id for vdisk in group.vdisks if away(after, vdisk)]
             at_work = [
-                vdisk.id for vdisk in group.vdisks if {vdisk.id, vdisk.node, *vdisk.drives} & permitted(world, now)
+                vdisk.id
+                for vdisk in group.vdisks
+                if {vdisk.id, vdisk.node, *vdisk.drives} & permitted(world, now)
+                and not world.nodes[vdisk.node].surely_down
             ]
             if not kept(group, lost, at_work, mode, after):
                 complaints.append(f"group {group.id}: without {', '.join(map(str, lost))} in {mode.name}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
 from quorate.maintenance.nouns import GroupInfo, VDiskId, VDiskInfo, VolumeFacts
-from tests.maintenance.oracle.locks import Asker, lock_on_vdisk
+from tests.maintenance.oracle.locks import Asker, lock_on_vdisk, rule
 from tests.maintenance.oracle.world import No, World
 
 FORCE = AvailabilityMode.FORCE_RESTART
 ISSUE = IssueType.TOO_MANY_UNAVAILABLE_VDISKS
 
 
-def check_volume(world: World, group: GroupInfo, vdisk: VDiskInfo, asker: Asker) -> None:
+@rule
+def check_volume(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
     """May this member of a volume go away?"""
+    group = world.groups[vdisk.id.group]
     volume = group.volume
     assert volume is not None
     if volume.unconfirmed_step:

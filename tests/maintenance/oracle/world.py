@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from quorate.api.maintenance.action import ActionType, HostState, IssueType, StatusCode
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
@@ -36,9 +37,11 @@ class No(Exception):
         super().__init__(why)
         self.code = code
         self.issue = issue
+        #: Asks the rule that refused once more, as if nothing else were asked for.
+        self.ask_alone: Callable[[], None] | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class World:
     """All there is to know."""
 
@@ -50,6 +53,25 @@ class World:
     permissions: list[PermissionEntry] = field(default_factory=list)
     requests: list[RequestEntry] = field(default_factory=list)
     notifications: list[NotificationEntry] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """All that a failing history needs to be understood by."""
+        lines = [
+            f"{one.id}={one.host} {one.tenant} {one.state.value} {','.join(one.services)} since {one.start_time}"
+            for one in self.nodes.values()
+        ]
+        lines += [f"{one.id} {one.path} {one.state.value}" for one in self.drives.values()]
+        for group in self.groups.values():
+            parts = [f"{one.id} on {one.node} {[*map(str, one.drives)]} {one.state.value}" for one in group.vdisks]
+            lines.append(f"{group.species or group.volume}: {'; '.join(parts)}")
+        settings = self.settings
+        lines += [str(self.rings), f"cluster {settings.cluster_limits}, tenants {settings.tenant_limits}"]
+        lines.append(f"retry {settings.default_retry_time}, permissions {settings.default_permission_duration}")
+        return "World:\n  " + "\n  ".join(lines)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Hypothesis would print every field of every part."""
+        printer.text(repr(self))
 
     @property
     def retry(self) -> int:

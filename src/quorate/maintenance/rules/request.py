@@ -97,7 +97,7 @@ def take_all(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
     objection = _take_in_turn(inquiry, items)
     if objection is None:
         return None
-    if objection.code is StatusCode.DISALLOW_TEMP and (len(items) > 1 or not inquiry.partial):
+    if objection.code is StatusCode.DISALLOW_TEMP and _may_contradict(inquiry, items):
         objection = _for_good(inquiry, items, objection)
     inquiry.leaving = before
     return objection
@@ -110,6 +110,14 @@ def _take_in_turn(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
             inquiry.trial.undo(mark)
             return objection
     return None
+
+
+def _may_contradict(inquiry: Inquiry, items: Sequence[Item]) -> bool:
+    """Several things are asked for together, if only two parts of one group on the same node or drive."""
+    if len(items) > 1 or not inquiry.partial:
+        return True
+    groups = [replica.group for replica in items[0].replicas]
+    return len({*groups}) < len(groups)
 
 
 def _for_good(inquiry: Inquiry, items: Sequence[Item], objection: Objection) -> Objection:

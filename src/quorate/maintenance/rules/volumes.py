@@ -62,7 +62,8 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
             return not any(other.locked for other in left)
         if mode is AvailabilityMode.MAX_AVAILABILITY and left:
             return False
-        return not any(other.taken is not None for other in left) and serves(left)
+        # Where all is well, a volume is not in use: only what is asked for together can be in its way.
+        return not any(other.taken is not None for other in left) and (inquiry.ideal or serves(left))
 
     if allows(obstacles):
         return None
