@@ -20,18 +20,19 @@ from typing import Any, Final
 
 from quorate.api import annotation_keys, conditions, labels
 from quorate.api.annotation_keys import Release
-from quorate.api.baremetal import Volume
-from quorate.api.baremetal.drive import DriveHealth
+from quorate.api.baremetal import Drive, Volume
+from quorate.api.baremetal.drive import DriveHealth, Presence
 from quorate.api.baremetal.volume import VolumeUsage
 from quorate.api.conditions.drive import Released
 from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.meta import VolumeName
 from quorate.api.scalars import ReplicaName
+from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.drives import progress
 from quorate.drives.progress import Progress
 from quorate.drives.view import CLAIM_INDEX, is_released_outside
-from quorate.engine import Controller, Index, Key, Patch, PatchStatus, Plan, PlanEvent, Reader, Watch, Write
+from quorate.engine import Controller, Index, Key, Patch, PatchStatus, Plan, PlanEvent, Reader, Watch, Write, no_keys
 from quorate.volumes import observe as volumes
 from quorate.volumes.view import VolumeView
 from quorate.volumes.watches import WATCHES
@@ -62,13 +63,24 @@ class Snapshot:
     volumes: tuple[Volume, ...]
     #: An outside operator releases it.
     outside: bool
+    #: Volume groups of which a drive is not there.
+    missing: frozenset[str] = frozenset()
 
 
 def observe(reader: Reader, key: Key) -> Snapshot | None:
     """Gather it; None for the many volumes that no drive's procedure speaks of."""
     found = reader.find(Volume, VOLUMES_OF, key.name)
     view = volumes.observe(reader, VolumeName(key.name)) if found else None
-    return Snapshot(view, found, is_released_outside(reader, key.name)) if view is not None else None
+    if view is None:
+        return None
+    missing = frozenset(each.spec.location for each in found if _lacks_a_drive(reader, each.spec.location))
+    return Snapshot(view, found, is_released_outside(reader, key.name), missing)
+
+
+def _lacks_a_drive(reader: Reader, group: str) -> bool:
+    lvg = reader.get(LVMVolumeGroup, group)
+    drives = (reader.get(Drive, device.drive_uuid) for device in (lvg.status.devices if lvg is not None else ()))
+    return any(drive is not None and drive.status.presence is Presence.OFFLINE for drive in drives)
 
 
 def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
@@ -82,7 +94,8 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
         if snapshot.outside:
             found = progress.outside(volume)
         else:
-            found = progress.of_replica(snapshot.view, replica, volume)
+            missing = volume.spec.location in snapshot.missing
+            found = progress.of_replica(snapshot.view, replica, volume, missing=missing)
             if not volume.deleting:
                 writes.append(_told(volume, found))
         status = _status(volume, found, now)
@@ -144,7 +157,7 @@ def _of_claim(claim: PersistentVolumeClaim) -> Iterable[Key]:
 
 OPERATOR_CONTROLLER: Final[Controller[Any]] = Controller(
     name="drive-releases",
-    watches=(*WATCHES, Watch(PersistentVolumeClaim, _of_claim)),
+    watches=(*WATCHES, Watch(PersistentVolumeClaim, _of_claim), Watch(Drive, no_keys)),
     observe=observe,
     decide=decide,
     indexes=(*volumes.INDEXES, *INDEXES),

@@ -20,6 +20,7 @@ from quorate.volumes import evacuation, places
 from quorate.volumes.replica import leaving
 from quorate.volumes.transitions.members import good_copies, has_lost_its_disk, is_whole, promise_of
 from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import ids
 
 _WHOLE: Final = 100
 
@@ -47,8 +48,8 @@ def outside(volume: Volume) -> Progress:
     return Progress(VolumeUsage.RELEASING, Released.WAITING_FOR_OPERATOR(words), percent)
 
 
-def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume) -> Progress:
-    """By the volume's own picture."""
+def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missing: bool = False) -> Progress:
+    """By the volume's own picture. ``missing``: its drive is not there."""
     if view.rv is None:
         return _waiting(
             Released.LAST_COPY(f"there is no ReplicatedVolume {view.name}, and this may be all of its data")
@@ -57,11 +58,8 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume) -> Progre
         return Progress(VolumeUsage.RELEASED, Released.RELEASED(_kept_by(view, replica)), _WHOLE)
     if view.rv.deleting:
         return _waiting(Released.RELEASING("the volume is being deleted"))
-    good = good_copies(view)
-    if not good and has_lost_its_disk(view, replica.name):
-        return Progress(
-            VolumeUsage.FAILED, Released.FAILED(f"no up-to-date copy of volume {view.name} is left that could be moved")
-        )
+    if not good_copies(view) and (missing or has_lost_its_disk(view, replica.name)):
+        return _without_copy(view, replica)
     match volume.metadata.annotations.get(annotation_keys.RELEASE_PROCESS):
         case Process.STOP:
             return _waiting(Released.STOPPED())
@@ -70,7 +68,16 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume) -> Progre
     asked = evacuation.read(volume)
     if asked is None:
         return _waiting(_before_its_turn(view, replica, volume))
-    return _moving(view, replica, asked)
+    return _moving(view, replica, asked, missing)
+
+
+def _without_copy(view: VolumeView, replica: ReplicaView) -> Progress:
+    """Nothing can be moved: for good, if this was all there was; else until somebody else is back."""
+    others = [each.name for each in view.diskful_members if each.name != replica.name and not each.hidden]
+    if others:
+        return _waiting(Released.LAST_COPY(f"no up-to-date copy of volume {view.name} is in reach: {ids(others)}"))
+    words = f"no up-to-date copy of volume {view.name} is left that could be moved"
+    return Progress(VolumeUsage.FAILED, Released.FAILED(words))
 
 
 def has_left(view: VolumeView, replica: ReplicaView) -> bool:
@@ -80,6 +87,8 @@ def has_left(view: VolumeView, replica: ReplicaView) -> bool:
 
 def may_begin(view: VolumeView, volume: Volume) -> bool:
     """Whether its move may begin now, as far as the volume is concerned: a SUSPECT drive waits until all is well."""
+    if not good_copies(view):
+        return False
     said = volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH)
     return said != DriveHealth.SUSPECT.lower() or is_whole(view)
 
@@ -118,14 +127,14 @@ def _before_its_turn(view: VolumeView, replica: ReplicaView, volume: Volume) -> 
     return Released.RELEASING("waits for its turn")
 
 
-def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation) -> Progress:
+def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation, missing: bool) -> Progress:
     taking_over, percent = successor(view), copied(view, replica)
     if taking_over is None:
         words = _why_it_stays(view, replica.name) or "a replacement is being made"
         return _waiting(Released.RELEASING(words), percent)
     if not taking_over.scheduled:
         refused = places.find_places(view).refusals.get(taking_over.name)
-        lost = refused is not None and _is_missed_by_nobody(view, replica.name)
+        lost = refused is not None and _is_missed_by_nobody(view, replica.name, missing)
         words = f"no place for a replacement: {refused.message}" if refused is not None else "a place is being found"
         return Progress(VolumeUsage.RELEASING, Released.RELEASING(words), percent, lost)
     if taking_over.member is None:
@@ -149,10 +158,10 @@ def _does_without(view: VolumeView, replica: ReplicaView) -> bool:
     return promise is not None and len(good_copies(view, without=replica.name)) >= promise.diskful
 
 
-def _is_missed_by_nobody(view: VolumeView, name: ReplicaName) -> bool:
+def _is_missed_by_nobody(view: VolumeView, name: ReplicaName, missing: bool) -> bool:
     promise = promise_of(view)
     enough = promise is not None and len(good_copies(view, without=name)) >= promise.minimum_redundancy
-    return enough and has_lost_its_disk(view, name)
+    return enough and (missing or has_lost_its_disk(view, name))
 
 
 def _kept_by(view: VolumeView, replica: ReplicaView) -> str:
