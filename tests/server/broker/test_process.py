@@ -227,6 +227,15 @@ async def test_after_a_restart_everything_is_as_it_was_left(file: Path, tmp_path
         assert (await cluster(client))["nodes"][0]["state"] == "UP"
 
 
+async def test_without_a_state_file_nothing_is_kept(file: Path) -> None:
+    async with started(file) as (client, _):
+        await client.call("PUT", "/cluster/nodes/2/state", {"state": "DOWN"})
+        await client.post("/cms/api/permissionrequest", shutdown("h1"))
+    async with started(file) as (client, served):
+        assert {node["state"] for node in (await cluster(client))["nodes"]} == {"UP"}
+        assert served.broker.ledger.permissions == ()
+
+
 async def test_states_of_what_is_described_no_more_are_passed_over(file: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with started(file, state) as (client, _):
