@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.api.maintenance.action import HostState, StatusCode
+from quorate.api.maintenance.action import HostState, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.evaluation import Refusal
 from quorate.maintenance.model import Items
@@ -12,6 +12,8 @@ from quorate.maintenance.nouns import DriveId, DriveInfo
 from quorate.maintenance.rules import is_down, may_extend, resolve
 from tests.maintenance.rules.making import (
     DOWN,
+    FORCE,
+    KEEP,
     MINUTE,
     NOW,
     RESTART,
@@ -118,3 +120,17 @@ def test_an_action_is_resolved_to_what_it_would_lock() -> None:
     wrong = resolve(scene.model, shut_down("h99"))
     assert isinstance(wrong, Refusal)
     assert wrong.code is StatusCode.NO_SUCH_HOST
+
+
+def test_more_time_is_asked_under_the_mode_and_the_policy_that_are_given() -> None:
+    scene = Scene(config=settings(tenant=Limits(disabled_nodes_limit=1)), tenants={1: "red", 2: "red"})
+    scene.group(range(1, 9), down=[3])
+    permission = scene.hold("h1")
+    longer = NOW + 60 * MINUTE
+    assert may_extend(scene.model, permission, longer, NOW) is not None
+    assert may_extend(scene.model, permission, longer, NOW, mode=KEEP) is None
+    scene.hold("h2")
+    assert may_extend(scene.model, permission, longer, NOW, mode=FORCE) is not None
+    scene.model.remove_group(0)
+    assert may_extend(scene.model, permission, longer, NOW) is not None
+    assert may_extend(scene.model, permission, longer, NOW, tenant_policy=TenantPolicy.NONE) is None

@@ -16,11 +16,14 @@ def may_extend(
     permission: PermissionEntry,
     deadline: int,
     now: int,
+    *,
+    mode: AvailabilityMode = AvailabilityMode.MAX_AVAILABILITY,
+    tenant_policy: TenantPolicy = TenantPolicy.DEFAULT,
 ) -> Refusal | None:
     """None: it may end then instead. To end sooner is always allowed; to last longer is asked as if it were not there.
 
-    Who waits in the queue is not asked: the holder was before them. The mode is the strictest, whichever it was granted
-    under: an exception that somebody made for a while is not made longer without asking for it again.
+    Mode and policy are those under which it was granted. Who waits in the queue is not asked: the holder was before
+    them.
     """
     if deadline <= permission.deadline:
         return None
@@ -30,14 +33,7 @@ def may_extend(
         return Refusal(action, items.code, Issue(message=items.message))
     model.advance(now)
     with model.without(permission.id):
-        inquiry = Inquiry(
-            model,
-            now,
-            rank=FIRST,
-            mode=AvailabilityMode.MAX_AVAILABILITY,
-            partial=False,
-            tenant_policy=TenantPolicy.DEFAULT,
-        )
+        inquiry = Inquiry(model, now, rank=FIRST, mode=mode, partial=False, tenant_policy=tenant_policy)
         inquiry.turn_to(action, permission_duration=max(deadline - now, 0))
         objection = take_all(inquiry, items)
     if objection is None:
