@@ -105,6 +105,10 @@ class ClusterModel(Inventory):
         """A blocking request's place in the queue."""
         return self._ranks[request_id]
 
+    def blocks(self, request_id: str) -> bool:
+        """A stored request has a place in the queue, and others wait for it."""
+        return request_id in self._ranks
+
     # Keeping it together.
 
     def _claim(self, entry: Entry) -> None:
