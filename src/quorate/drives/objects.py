@@ -26,7 +26,7 @@ from quorate.api.storage import LVMLogicalVolume
 from quorate.api.struct import replace
 from quorate.disks.images.copies import IMAGE_LABEL
 from quorate.drives.view import Group, NodeView, Owner, Piece
-from quorate.engine import Create, Delete, Patch, ReleaseFinalizer, Write
+from quorate.engine import AddFinalizer, Create, Delete, Patch, ReleaseFinalizer, Write
 
 _WORST_FIRST: Final = (DriveHealth.BAD, DriveHealth.SUSPECT, DriveHealth.UNKNOWN, DriveHealth.GOOD)
 _LABELS: Final = (labels.NODE, labels.REPLICATED_VOLUME, IMAGE_LABEL)
@@ -98,7 +98,9 @@ def _given_up(piece: Piece, volume: Volume) -> Iterator[Write]:
     if not volume.deleting:
         yield Delete(volume)
     elif piece.owner is Owner.FOREIGN and not piece.llv.deleting and not _is_claimed(piece.llv):
-        yield Delete(piece.llv)
+        # Without its agent's finalizer the object would go, and the bytes would stay.
+        held = finalizers.AGENT in piece.llv.metadata.finalizers
+        yield Delete(piece.llv) if held else AddFinalizer(piece.llv, finalizers.AGENT)
 
 
 def _is_claimed(piece: LVMLogicalVolume) -> bool:
