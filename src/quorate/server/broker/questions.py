@@ -66,8 +66,10 @@ class Question:
             asked = self.read(tree)
         except Malformed as error:
             return refusal(StatusCode.WRONG_REQUEST, str(error))
+        asking = self.method(broker)(asked, caller)
         try:
-            return self.write(await finished(self.method(broker)(asked, caller), PATIENCE))
+            # A rehearsal decides nothing, so it is answered at once and nothing is lost with it.
+            return self.write(await (asking if tree.get("DryRun") else finished(asking, PATIENCE)))
         except (TimeoutError, QuorateError) as error:
             _log.warning("the broker could not answer", question=self.field, error=str(error))
             return refusal(StatusCode.ERROR_TEMP, str(error))
