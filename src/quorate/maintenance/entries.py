@@ -20,6 +20,9 @@ class PermissionEntry(Struct):
     action: Action
     deadline: int
     granted_at: int
+    #: What it was granted under; to last longer it is asked once more under the same.
+    availability_mode: AvailabilityMode = AvailabilityMode.MAX_AVAILABILITY
+    tenant_policy: TenantPolicy = TenantPolicy.DEFAULT
     request_id: str = ""
     reason: str = ""
     #: Of the Kubernetes object that asked, if one did.

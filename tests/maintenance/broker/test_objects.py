@@ -119,3 +119,12 @@ async def test_an_object_asks_only_for_its_own_user(desk: Desk) -> None:
     message = PermissionRequest(user="bob", actions=(shutdown("h1"),))
     answer = await desk.broker.submit(message, ALICE, object_uid="uid-1")
     assert answer.status.code is StatusCode.UNAUTHORIZED
+
+
+async def test_looking_at_an_object_again_writes_nothing(desk: Desk) -> None:
+    await desk.ask("h2", user="bob", duration=None)
+    await submit(desk, "h1")
+    before = desk.broker.ledger.revision
+    for _ in range(3):
+        assert (await submit(desk, "h1")).status.code is TEMP
+    assert desk.broker.ledger.revision == before

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from quorate.api.maintenance.action import HostState, IssueType, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode
 from quorate.api.maintenance.log_record import RecordType
+from quorate.errors import Conflict
+from quorate.maintenance.entries import PermissionEntry
 from quorate.maintenance.messages import Caller, LogTailRequest, PermissionCommand
 from quorate.maintenance.moments import FOREVER, SECOND
 from tests.maintenance.broker.desk import BEGIN, Desk, replacement
@@ -102,6 +104,31 @@ async def test_extend_is_refused_when_something_has_broken_meanwhile(desk: Desk)
     assert (answer.status.code, answer.permissions) == (DISALLOW, ())
     assert "alice-p-1" in answer.status.reason
     assert (await desk.manage(LIST)).permissions[0].deadline == BEGIN + 60 * SECOND
+
+
+async def test_extend_asks_under_the_mode_it_was_granted_in(desk: Desk) -> None:
+    desk.put(2, HostState.DOWN)
+    await desk.ask("h1", availability_mode=AvailabilityMode.KEEP_AVAILABLE)
+    answer = await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 900 * SECOND)
+    assert answer.status.code is ALLOW
+    desk.put(3, HostState.DOWN)
+    assert (await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 901 * SECOND)).status.code is DISALLOW
+
+
+async def test_extend_yields_to_a_volume_that_is_changing(desk: Desk) -> None:
+    class Table:
+        def take(self, permission: PermissionEntry) -> None:
+            raise Conflict("a volume is just changing its members there")
+
+        def drop(self, permission_id: str) -> None:
+            pass
+
+    await desk.ask("h1")
+    desk.broker._core.locks = Table()
+    answer = await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 900 * SECOND)
+    assert (answer.status.code, "just changing" in answer.status.reason) == (DISALLOW, True)
+    assert (await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 30 * SECOND)).status.code is ALLOW
+    assert (await desk.manage(LIST)).permissions[0].deadline == BEGIN + 30 * SECOND
 
 
 async def test_extend_is_all_or_nothing(desk: Desk) -> None:

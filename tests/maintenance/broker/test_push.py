@@ -123,3 +123,8 @@ async def test_nothing_is_weighed_while_nobody_watches(desk: Desk, monkeypatch: 
     await desk.done("bob-p-1", user="bob")
     await desk.settle()
     assert len((await desk.requests(RequestCommand.LIST)).requests) == 1
+
+
+async def test_a_broker_that_does_not_lead_has_nothing_to_watch(desk: Desk) -> None:
+    desk.broker.step_down("another leads")
+    assert [change async for change in desk.broker.changes()] == []

@@ -252,3 +252,13 @@ async def test_tasks_survive_a_restart(desk: Desk) -> None:
     assert await check(again, "u") is ALLOW
     assert again.broker.ledger.permissions[0].granted_at % SECOND == 0
     await again.broker.close()
+
+
+async def test_a_task_has_what_its_request_got_whoever_asked(desk: Desk) -> None:
+    await desk.ask("h8", user="bob")
+    assert await create(desk) is TEMP
+    await desk.done("bob-p-1", user="bob")
+    assert (await desk.check("Wall-E-r-1", user="Wall-E")).status.code is ALLOW
+    assert await tasks(desk) == {"t": ALLOW}
+    assert await remove(desk) is OK
+    assert desk.broker.ledger.permissions == ()

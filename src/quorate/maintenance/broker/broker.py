@@ -161,6 +161,8 @@ class Broker:
             asyncio.create_task(self._push.run(), name="broker: push"),
             asyncio.create_task(self._tick(), name="broker: time"),
         ]
+        for task in self._running:
+            task.add_done_callback(_noticed)
 
     def serve(self) -> None:
         """The model is filled: answer."""
@@ -219,6 +221,8 @@ class Broker:
     def changes(self, *, user: str = "", request_id: str = "") -> Watcher:
         """What changes from now on; of one user's or of one request, if given: these count as asked for meanwhile."""
         watcher = self._core.watchers.add(user=user, request_id=request_id)
+        if self._core.lost:
+            watcher.end()
         self._push.wake()
         return watcher
 
@@ -421,6 +425,12 @@ class Broker:
                     self._requests.renew(entry, now)
             self._push.wake()
             await core.clock.sleep(min(TICK, max(core.lapses.next - now, SECOND // 10) / SECOND))
+
+
+def _noticed(task: asyncio.Task[None]) -> None:
+    """What goes on beside the questions should never fail; if it does, somebody must learn of it."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a part of the broker failed", part=task.get_name(), error=repr(error))
 
 
 def _no_permission(declined: Declined) -> PermissionResponse:

@@ -7,6 +7,7 @@ sees everything locked that is, or may come to be, in force. If the write fails,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ from quorate.api.names import broker_id
 from quorate.api.names import notification as notification_name
 from quorate.api.names import permission as permission_name
 from quorate.api.struct import replace
+from quorate.errors import Conflict
+from quorate.maintenance.broker.answers import bare
 from quorate.maintenance.broker.book import Book, marker_key
 from quorate.maintenance.broker.ports import Locks
 from quorate.maintenance.entries import (
@@ -85,21 +88,21 @@ class Draft:
 
     # Permissions
 
-    def grant(
-        self, owner: str, action: Action, deadline: int, *, request_id: str, reason: str, object_uid: str
-    ) -> PermissionEntry:
+    def grant(self, request: RequestEntry, action: Action, deadline: int, *, request_id: str) -> PermissionEntry:
         """A new permission, with the next number. Conflict: something else has begun to disturb what it locks."""
         number = self.book.counters.permissions + 1
         entry = PermissionEntry(
-            id=broker_id(owner, permission_name(number)),
+            id=broker_id(request.owner, permission_name(number)),
             order=number,
-            owner=owner,
+            owner=request.owner,
             action=action,
             deadline=deadline,
             granted_at=self.now,
+            availability_mode=request.availability_mode,
+            tenant_policy=request.tenant_policy,
             request_id=request_id,
-            reason=reason,
-            object_uid=object_uid,
+            reason=request.reason,
+            object_uid=request.object_uid,
         )
         self._hold(entry)
         self._count(permissions=number)
@@ -125,10 +128,11 @@ class Draft:
         """Another deadline."""
         entry = replace(before, deadline=deadline)
         if deadline > before.deadline:
-            self._replace(entry)
-            self._undo.append(lambda: self._replace(before))
+            self._locks.take(entry)
+            self._model.hold(entry)
+            self._undo.append(lambda: self._put_back(before))
         else:
-            self._after.append(lambda: self._replace(entry))
+            self._after.append(lambda: self._put_back(entry))
         self._put(self.book.permissions, entry.id, entry)
         self._tell(ChangeKind.PERMISSION, ChangeVerb.CHANGED, entry)
         return entry
@@ -150,7 +154,8 @@ class Draft:
         if entry == before:
             return
         self._put(self.book.requests, entry.id, entry)
-        self._after.append(lambda: self._model.queue(entry, blocking=True))
+        if not (_locks_the_same(before, entry) and self._model.blocks(entry.id)):
+            self._after.append(lambda: self._model.queue(entry, blocking=True))
         self.touched.append(entry)
         if replace(entry, renewed_at=0, last_deadline=0) != replace(before, renewed_at=0, last_deadline=0):
             self._tell(ChangeKind.REQUEST, ChangeVerb.CHANGED, entry)
@@ -252,7 +257,7 @@ class Draft:
         for entry in tuple(self.book.permissions.values()):
             moved = replace(entry, deadline=_shifted(entry.deadline, by), granted_at=_shifted(entry.granted_at, by))
             self._put(self.book.permissions, entry.id, moved)
-            self._after.append(partial(self._replace, moved))
+            self._after.append(partial(self._put_back, moved))
             self.touched.append(moved)
         for request in tuple(self.book.requests.values()):
             waiting = replace(
@@ -314,8 +319,10 @@ class Draft:
         self._model.release(permission_id)
         self._locks.drop(permission_id)
 
-    def _replace(self, entry: PermissionEntry) -> None:
-        self._locks.take(entry)
+    def _put_back(self, entry: PermissionEntry) -> None:
+        """It is in force, whatever else holds what it locks; a table that refuses the new end keeps the old one."""
+        with suppress(Conflict):
+            self._locks.take(entry)
         self._model.hold(entry)
 
     def _count(self, **numbers: int) -> None:
@@ -351,6 +358,13 @@ class Draft:
 def _shifted(moment: int, by: int) -> int:
     """Neither never nor always moves."""
     return moment if moment in (0, FOREVER) else min(max(moment + by, 0), FOREVER)
+
+
+def _locks_the_same(one: RequestEntry, other: RequestEntry) -> bool:
+    """Only asked about: what is locked, and whom that is in the way of, has not changed."""
+    if (one.priority, len(one.actions)) != (other.priority, len(other.actions)):
+        return False
+    return all(bare(mine) == bare(theirs) for mine, theirs in zip(one.actions, other.actions, strict=True))
 
 
 def describe(action: Action) -> str:

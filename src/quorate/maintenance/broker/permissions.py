@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from quorate.api.maintenance.action import StatusCode
 from quorate.api.struct import replace
+from quorate.errors import Conflict
 from quorate.maintenance.broker.answers import OK, permission
 from quorate.maintenance.broker.book import Book
 from quorate.maintenance.broker.callers import user_of
@@ -77,7 +78,10 @@ class Permissions:
         def decide(draft: Draft) -> list[PermissionEntry]:
             entries = own_permissions(draft.book, asked.permissions, user)
             self._check(entries, deadline, draft.now)
-            return [draft.move(entry, deadline) for entry in entries]
+            try:
+                return [draft.move(entry, deadline) for entry in entries]
+            except Conflict as conflict:
+                raise Declined(StatusCode.DISALLOW, str(conflict)) from conflict
 
         return self._shown(_ALLOW, await self._turns.take(decide, weighs=True))
 
@@ -86,7 +90,14 @@ class Permissions:
         for entry in entries:
             if deadline <= entry.deadline:
                 continue
-            refusal = may_extend(self._core.model, entry, deadline, now)
+            refusal = may_extend(
+                self._core.model,
+                entry,
+                deadline,
+                now,
+                mode=entry.availability_mode,
+                tenant_policy=entry.tenant_policy,
+            )
             if refusal is not None:
                 self._core.metrics.refused(refusal.issue.type)
                 raise Declined(StatusCode.DISALLOW, f"{entry.id} cannot be extended: {refusal.issue.message}")

@@ -14,8 +14,8 @@ from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined, wrong
 from quorate.maintenance.broker.draft import Draft
-from quorate.maintenance.broker.renewal import renewed
-from quorate.maintenance.broker.tasks import forget_request
+from quorate.maintenance.broker.renewal import WALLE, renewed
+from quorate.maintenance.broker.tasks import follow_request, forget_request
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import check_request
 from quorate.maintenance.entries import PermissionEntry, RequestEntry, ServedEntry
@@ -128,6 +128,8 @@ class Requests:
             draft.keep(_rest(asking, evaluation, draft.now))
         else:
             draft.drop(entry)
+        if entry.owner == WALLE:
+            follow_request(draft, entry, permissions, allowed=kept or evaluation.code is StatusCode.ALLOW)
         return granted(model, evaluation, permissions, request_id=entry.id if kept else "")
 
     def _grant(
@@ -148,14 +150,7 @@ class Requests:
             )
         try:
             return [
-                draft.grant(
-                    entry.owner,
-                    grant.action,
-                    later(draft.now, grant.permission_duration),
-                    request_id=request_id,
-                    reason=entry.reason,
-                    object_uid=entry.object_uid,
-                )
+                draft.grant(entry, grant.action, later(draft.now, grant.permission_duration), request_id=request_id)
                 for grant in evaluation.grants
             ]
         except Conflict as conflict:
@@ -213,8 +208,9 @@ def _again(entry: RequestEntry, mode: AvailabilityMode | None) -> RequestEntry:
 
 
 def _rest(entry: RequestEntry, evaluation: Evaluation, now: int) -> RequestEntry:
-    """What stays stored."""
-    return renewed(replace(entry, actions=evaluation.left), now, evaluation.deadline)
+    """What stays stored. An object is its own sign of life: looking at it again and again writes nothing."""
+    rest = replace(entry, actions=evaluation.left)
+    return rest if entry.object_uid else renewed(rest, now, evaluation.deadline)
 
 
 def _reject(draft: Draft, request_id: str, user: str) -> None:

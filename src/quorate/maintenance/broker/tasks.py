@@ -16,6 +16,17 @@ def alive(book: Book, task: TaskEntry) -> bool:
     return task.request_id in book.requests or any(one in book.permissions for one in task.permission_ids)
 
 
+def follow_request(draft: Draft, entry: RequestEntry, permissions: Iterable[PermissionEntry], *, allowed: bool) -> None:
+    """A request was asked about again, whoever did: its task has what it got. Refused for good, it is over."""
+    given = tuple(permission.id for permission in permissions)
+    for task in [task for task in draft.book.tasks.values() if task.request_id == entry.id]:
+        if not allowed:
+            draft.drop_task(task)
+        elif given:
+            request_id = entry.id if entry.id in draft.book.requests else ""
+            draft.put_task(replace(task, request_id=request_id, permission_ids=(*task.permission_ids, *given)))
+
+
 def forget_request(draft: Draft, entry: RequestEntry) -> None:
     """A request was dropped by hand: so is its task, if it has nothing else."""
     if entry.owner == WALLE:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.api.maintenance.action import MAX_ACTIONS, ActionType, StatusCode
-from quorate.api.struct import replace
 from quorate.maintenance.broker.answers import OK, tried
 from quorate.maintenance.broker.book import Book
 from quorate.maintenance.broker.callers import require_admin
@@ -147,13 +146,7 @@ class Tasks:
         entry = draft.book.requests.get(task.request_id)
         if entry is None:
             return _GOES_ON
-        answer = self._requests.decide_again(draft, entry)
-        if answer.status.code not in _KEPT:
-            draft.drop_task(task)
-        elif answer.permissions:
-            given = tuple(permission.id for permission in answer.permissions)
-            draft.put_task(replace(task, request_id=answer.request_id, permission_ids=(*task.permission_ids, *given)))
-        return _status(answer)
+        return _status(self._requests.decide_again(draft, entry))
 
     async def _tried_again(self, task: TaskEntry) -> Status:
         if task.request_id not in self._core.book.requests:
