@@ -9,7 +9,7 @@ from quorate.api.maintenance.action import HostState, IssueType, StatusCode
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action
 from quorate.maintenance.moments import later
-from quorate.maintenance.nouns import VolumeFacts
+from quorate.maintenance.nouns import Species, VolumeFacts
 from tests.maintenance.oracle.checks import COOL_DOWN, check_items
 from tests.maintenance.oracle.locks import Asker
 from tests.maintenance.oracle.world import Item, No, World
@@ -152,7 +152,11 @@ def in_perfect_order(world: World) -> World:
     groups = {
         name: replace(
             group,
+            # What has no redundancy is refused for another reason, which must not hide this one.
+            species=Species.MIRROR_3 if group.species is Species.NONE else group.species,
             vdisks=tuple(replace(vdisk, state=HostState.UP) for vdisk in group.vdisks),
+            # That it has no redundancy is no contradiction, and hides none.
+            species=Species.MIRROR_3 if group.species is Species.NONE else group.species,
             volume=group.volume and at_rest(group.volume),
         )
         for name, group in world.groups.items()

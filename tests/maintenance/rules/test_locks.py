@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quorate.api.maintenance.action import HostState, LockKind, StatusCode
+from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.messages import Action
 from quorate.maintenance.moments import FOREVER
 from quorate.maintenance.nouns import Species
@@ -20,6 +21,7 @@ from tests.maintenance.rules.making import (
     Scene,
     granted,
     replace_devices,
+    settings,
     shut_down,
 )
 
@@ -259,3 +261,12 @@ def test_a_permission_without_end_never_ends() -> None:
     scene.hold("h1", lasts=FOREVER)
     answer = scene.ask("h1", now=FOREVER - 1)
     assert (answer.code, answer.deadline) == (TEMP, FOREVER)
+
+
+def test_a_contradiction_is_seen_behind_whatever_else_is_refused_for_good() -> None:
+    scene = Scene(config=settings(cluster=Limits(disabled_nodes_limit=1, disabled_nodes_ratio_limit=0)))
+    scene.node(2, host="h1")
+    scene.group([1], Species.NONE)
+    # Down, node 1 may be worked on; but one node may be away, and the host has two.
+    scene.node(1, state=DOWN)
+    assert scene.ask("h1").code is DISALLOW

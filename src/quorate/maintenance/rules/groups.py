@@ -30,7 +30,8 @@ def objection_to_group(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     group = part.group
     species = group.species
     assert species is not None
-    if not species.parity_parts and inquiry.mode is not AvailabilityMode.FORCE_RESTART:
+    mode = inquiry.mode
+    if not species.parity_parts and mode is not AvailabilityMode.FORCE_RESTART and not inquiry.ideal:
         return Objection(
             StatusCode.DISALLOW,
             IssueType.TOO_MANY_UNAVAILABLE_VDISKS,
@@ -39,10 +40,10 @@ def objection_to_group(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     if is_quiet(inquiry, part):
         return None
     obstacles = obstacles_beside(inquiry, part)
-    mode = inquiry.mode
 
     def allows(left: Sequence[Obstacle]) -> bool:
-        return _allows(mode, species, part, left)
+        # Where all is well, only what is asked for together can be in its way.
+        return not left if inquiry.ideal else _allows(mode, species, part, left)
 
     if allows(obstacles):
         return None

@@ -58,12 +58,13 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
         return _serves(group, in_use, frozenset((part.id, *lost)))
 
     def allows(left: Sequence[Obstacle]) -> bool:
+        if inquiry.ideal:
+            return not left
         if forced:
             return not any(other.locked for other in left)
         if mode is AvailabilityMode.MAX_AVAILABILITY and left:
             return False
-        # Where all is well, a volume is not in use: only what is asked for together can be in its way.
-        return not any(other.taken is not None for other in left) and (inquiry.ideal or serves(left))
+        return not any(other.taken is not None for other in left) and serves(left)
 
     if allows(obstacles):
         return None
