@@ -152,8 +152,6 @@ def in_perfect_order(world: World) -> World:
     groups = {
         name: replace(
             group,
-            # What has no redundancy is refused for another reason, which must not hide this one.
-            species=Species.MIRROR_3 if group.species is Species.NONE else group.species,
             vdisks=tuple(replace(vdisk, state=HostState.UP) for vdisk in group.vdisks),
             # That it has no redundancy is no contradiction, and hides none.
             species=Species.MIRROR_3 if group.species is Species.NONE else group.species,
