@@ -7,39 +7,47 @@ at any moment and taken up again: what it did is in its ``journal``, what it may
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from quorate.cli.maintenance.asking import check, request, requests, withdraw
-from quorate.cli.maintenance.looking import log, mark, state, unmark
-from quorate.cli.maintenance.permissions import done, extend, give_back, permissions
-from quorate.cli.maintenance.planning import ok_to_stop, plan
-from quorate.cli.maintenance.rolling_command import rolling_restart
-from quorate.cli.maintenance.telling import cancel, notifications, notify
+#: In which module a command is. It is imported when it is used: other commands need nothing of it.
+_MODULES = {
+    "request": "asking",
+    "check": "asking",
+    "requests": "asking",
+    "withdraw": "asking",
+    "permissions": "permissions",
+    "done": "permissions",
+    "extend": "permissions",
+    "give-back": "permissions",
+    "notify": "telling",
+    "notifications": "telling",
+    "cancel": "telling",
+    "plan": "planning",
+    "ok-to-stop": "planning",
+    "rolling-restart": "rolling_command",
+    "state": "looking",
+    "mark": "looking",
+    "unmark": "looking",
+    "log": "looking",
+}
 
 
-@click.group()
+class _Commands(click.Group):
+    """All of them, in the order in which one needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _MODULES:
+            return None
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name.replace("-", "_"))
+        assert isinstance(found, click.Command)
+        return found
+
+
+@click.group(cls=_Commands)
 def maintenance() -> None:
     """Ask the broker which hosts and drives may go down, and tell it what is done."""
-
-
-for _command in (
-    request,
-    check,
-    requests,
-    withdraw,
-    permissions,
-    done,
-    extend,
-    give_back,
-    notify,
-    notifications,
-    cancel,
-    plan,
-    ok_to_stop,
-    rolling_restart,
-    state,
-    mark,
-    unmark,
-    log,
-):
-    maintenance.add_command(_command)
