@@ -151,6 +151,34 @@ async def test_a_plan_says_how_few_rounds_there_can_be(broker: Served) -> None:
     assert (await told(broker, "ok-to-stop"))["UpperBound"] == 2
 
 
+async def test_settings_are_shown_and_replaced(broker: Served, tmp_path: Path) -> None:
+    shown = await told(broker, "config")
+    assert shown["ClusterLimits"] == {"DisabledNodesLimit": 0, "DisabledNodesRatioLimit": 0}
+    file = tmp_path / "settings.yaml"
+    file.write_text("ClusterLimits: {DisabledNodesLimit: 1}\nDefaultRetryTime: 60000000\n")
+    assert (await said(broker, "configure", str(file)))[0] == 0
+    shown = await told(broker, "config")
+    assert shown["ClusterLimits"] == {"DisabledNodesLimit": 1, "DisabledNodesRatioLimit": 13}
+    assert shown["DefaultRetryTime"] == "60000000"
+    file.write_text("Nonsense: 1\n")
+    code, _, complaints = await said(broker, "configure", str(file))
+    assert code == 1
+    assert "Nonsense" in complaints
+
+
+async def test_a_watcher_is_told_of_every_change(broker: Served) -> None:
+    watching = await started(broker, "watch", "--user", "alice")
+    assert watching.stdout is not None
+    assert watching.stderr is not None
+    async with asyncio.timeout(PATIENCE):
+        assert await watching.stderr.readline() == b"listening\n"
+        await told(broker, "request", "h1")
+        change = json.loads(await watching.stdout.readline())
+    assert (change["Kind"], change["Verb"], change["Id"]) == ("PERMISSION", "ADDED", "alice-p-1")
+    watching.kill()
+    await watching.wait()
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

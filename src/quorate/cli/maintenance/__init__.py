@@ -1,8 +1,9 @@
 """``quorate maintenance``: everything the broker can be asked, as commands.
 
 They speak the broker's JSON (``wire``) over HTTP (``client``). ``asking``, ``permissions``, ``telling`` and ``looking``
-are the seed's questions, ``planning`` and ``rolling`` go beyond them. A rolling restart is a command that can be killed
-at any moment and taken up again: what it did is in its ``journal``, what it may do is in the broker.
+are the seed's questions, ``settings`` the broker's own; ``planning`` and ``rolling`` go beyond them. A rolling restart
+is a command that can be killed at any moment and taken up again: what it did is in its ``journal``, what it may do is
+in the broker.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _MODULES = {
     "mark": "looking",
     "unmark": "looking",
     "log": "looking",
+    "watch": "looking",
+    "config": "settings",
+    "configure": "settings",
+    "accept-time": "settings",
 }
 
 

@@ -153,3 +153,18 @@ def log(where: Where, record_type: str | None, since: datetime | None, limit: in
 def _lines(answer: wire.Log) -> None:
     for record in answer.log_records:
         click.echo(f"{moment(record.timestamp)}  {record.record_type:<20}  {record.message}")
+
+
+@click.command()
+@click.option("--request", "request_id", default="", help="Only of this request.")
+@connected
+def watch(where: Where, request_id: str) -> None:
+    """Tell what changes of your requests and permissions, as it happens: a line of JSON each."""
+
+    async def listen(client: Client) -> None:
+        async with client.changes(where.who(), request_id) as changes:
+            click.echo("listening", err=True)
+            async for change in changes:
+                click.echo(change.decode())
+
+    run(where, listen)
