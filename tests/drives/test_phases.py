@@ -50,6 +50,8 @@ TABLE = [
     (RELEASED, Facts(BAD, replacement=READY), REMOVING),
     (RELEASED, Facts(BAD, contents=(DONE,), replacement=READY), REMOVING),
     (RELEASING, Facts(BAD, contents=(WORKING,), replacement=READY), RELEASING),
+    (RELEASING, Facts(BAD, contents=(DONE,), replacement=READY), RELEASED),
+    (FAILED, Facts(BAD, contents=(DONE,), replacement=READY), RELEASED),
     (FAILED, Facts(BAD, contents=(BROKEN,), replacement=READY), FAILED),
     (RELEASED, Facts(GOOD, replacement=RESTART), OPERATIVE),
     (RELEASED, Facts(BAD, replacement=RESTART), RELEASED),

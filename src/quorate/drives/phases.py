@@ -77,7 +77,8 @@ def next_phase(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
     if phase is OperationalStatus.REMOVING:
         return _removing(facts)
     drained = _drained(facts.contents)
-    if drained is not OperationalStatus.RELEASED or facts.replacement is not Replacement.READY:
+    seen = phase is OperationalStatus.RELEASED or facts.removal is not Removal.NOT_BEGUN
+    if drained is not OperationalStatus.RELEASED or facts.replacement is not Replacement.READY or not seen:
         return drained
     return OperationalStatus.FAILED if facts.removal is Removal.FAILED else OperationalStatus.REMOVING
 
