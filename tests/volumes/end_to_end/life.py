@@ -80,14 +80,6 @@ class Life(Story):
         for node in nodes:
             self.lab.cluster.inject(faults.NodeUp(node))
 
-    def part(self, sides: Iterable[frozenset[str]]) -> None:
-        """Only nodes of one side reach each other; those of no side reach everybody."""
-        side_of = {node: number for number, side in enumerate(sides) for node in side}
-        for one in side_of:
-            for other in side_of:
-                if one < other and side_of[one] != side_of[other]:
-                    self.lab.cluster.inject(faults.Cut(one, other))
-
     async def until_whole(self, what: str, patience: float = 300.0) -> None:
         """Until everybody is connected and up to date, it is in use again, and a write is on every copy."""
 

@@ -23,17 +23,22 @@ CLUSTERS = {
     Topology.ZONAL: Layout(nodes=8, zones=2, drives=1),
     Topology.TRANS_ZONAL: Layout(nodes=6, zones=3, drives=1),
 }
-KINDS = [
-    pytest.param(level, topology, thin, id=f"{NAMES[level]}, {topology.value}, {'thin' if thin else 'thick'}")
+SORTS = [
+    (level, topology, thin)
     for level in ALL
     for topology in CLUSTERS
     for thin in (False, True)
     if level is not Replication.NONE or topology is Topology.IGNORED  # a single copy has no topology
 ]
+#: Each loses power at another moment of its growth, in seconds after it is asked for.
+KINDS = [
+    pytest.param(*sort, 0.02 * 1.3**number, id=f"{NAMES[sort[0]]}, {sort[1].value}, {'thin' if sort[2] else 'thick'}")
+    for number, sort in enumerate(SORTS)
+]
 
 
-@pytest.mark.parametrize(("replication", "topology", "thin"), KINDS)
-def test_a_life(replication: Replication, topology: Topology, thin: bool) -> None:
+@pytest.mark.parametrize(("replication", "topology", "thin", "moment"), KINDS)
+def test_a_life(replication: Replication, topology: Topology, thin: bool, moment: float) -> None:
     async def main(sim: Simulation) -> None:
         async with volume_lab(sim, CLUSTERS[topology]) as lab:
             life = await Life.begin(lab, replication, topology, thin=thin)
@@ -43,7 +48,7 @@ def test_a_life(replication: Replication, topology: Topology, thin: bool) -> Non
             await every_loss(life)
             await every_zone(life, topology)
             await every_partition(life)
-            await growth(life)
+            await growth(life, moment)
             await replacement(life)
             await life.check_placement(configuration)
             await life.check_that_nothing_is_written()
@@ -83,25 +88,27 @@ async def every_zone(life: Life, topology: Topology) -> None:
 
 
 async def every_partition(life: Life) -> None:
-    """Three nodes fall apart in every way; whoever uses the volume goes on exactly if its side may."""
+    """Links between three nodes are cut in every way, so that sides overlap or do not.
+
+    Whoever uses the volume goes on exactly if those that it is in touch with are enough.
+    """
     spare = [name for name in life.lab.cluster.nodes if name not in life.home]
-    three = [*life.home, *spare][:3]
-    alone = [frozenset({node}) for node in three]
-    cuts = [[frozenset(pair), frozenset(set(three) - set(pair))] for pair in combinations(three, 2)]
-    for sides in (*cuts, alone):
-        life.part(sides)
+    links = list(combinations([*life.home, *spare][:3], 2))
+    for cut in (cut for count in (1, 2, 3) for cut in combinations(links, count)):
+        words = f"cut {', '.join('-'.join(link) for link in cut)}"
+        for one, other in cut:
+            life.lab.cluster.inject(faults.Cut(one, other))
         await life.lab.sleep(NOTICED)
-        words = " | ".join(",".join(sorted(side)) for side in sides)
         await life.check(words)
-        side = next(side for side in sides if life.user in side)
-        assert await life.writes(words) == may_go_on(life, side), words
+        away = {node for link in cut if life.user in link for node in link} - {life.user}
+        assert await life.writes(words) == may_go_on(life, frozenset(life.lab.cluster.nodes) - away), words
         await life.check(words)
         life.lab.cluster.inject(faults.Heal())
         await life.until_whole(words)
 
 
 def may_go_on(life: Life, side: frozenset[str]) -> bool:
-    """Whether the user's side has the votes and the copies."""
+    """Whether those that the user is in touch with have the votes and the copies."""
     copies = [node for node in life.home[: life.layout.diskful] if node in side]
     tie_broken = any(node in side for node in life.home[life.layout.diskful :])
     half = 2 * len(copies) == life.layout.diskful
@@ -109,11 +116,11 @@ def may_go_on(life: Life, side: frozenset[str]) -> bool:
     return votes and len(copies) >= life.layout.minimum_redundancy
 
 
-async def growth(life: Life) -> None:
+async def growth(life: Life, moment: float) -> None:
     """It grows in use, and a node with a copy loses its power on the way; 2D waits until it is detached."""
     last = (await life.nodes(D))[-1]
     await life.resize("128Mi")
-    await life.lab.sleep(0.2)
+    await life.lab.sleep(moment)
     life.lose([last])
     await life.lab.sleep(NOTICED)
     await life.check("down while it grows")

@@ -127,6 +127,32 @@ def returned(level: Replication, kinds: list[ReplicaType], lost: int) -> Tale:
     return tell
 
 
+def returned_before(step: str) -> Tale:
+    """2D+1TB: a copy is out of reach and excused, another one comes, and the first is back in the middle of it."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(_AVAILABILITY, [D, D, TB], user)
+        story.lose(1, alive=True)
+        story.add(3, D)
+        _until(story, step)
+        story.machines.world.set_cut([])
+        story.silent.clear()
+        story.machines.wait(5)
+        story.settle()
+        return story
+
+    return tell
+
+
+def _until(story: Story, step: str) -> None:
+    """Go on until a step is under way, and nobody has applied it."""
+    for _ in range(40):
+        if story.controller() and story.written[-1].step == step:
+            return
+        story.agents()
+    raise AssertionError(f"{step} never began: {story.waits()}")
+
+
 def stuck(level: Replication, kinds: list[ReplicaType], old: int) -> Tale:
     """A copy is up, alone, and its agent can do nothing: it is excused, replaced, and removed once it has gone down."""
 
@@ -210,10 +236,7 @@ def used_meanwhile(level: Replication, kinds: list[ReplicaType]) -> Tale:
     def tell(user: int | None) -> Story:
         story = begin(level, kinds, None)
         story.add(len(kinds), D)
-        for _ in range(40):
-            if story.controller() and story.written[-1].step == "AddReplica/Show":
-                break
-            story.agents()
+        _until(story, "AddReplica/Show")
         story.agents(only={1, len(kinds)})
         story.ask(0)
         story.controller()
@@ -254,6 +277,9 @@ TALES: Mapping[str, Tale] = {
     "2D and access becomes a copy": promoted,
     "2D+1TB and a copy returns": returned(_AVAILABILITY, [D, D, TB], 1),
     "2D+1TB and the tie-breaker returns": returned(_AVAILABILITY, [D, D, TB], 2),
+    "2D+1TB and a copy returns before another is there": returned_before("AddReplica/Connect"),
+    "2D+1TB and a copy returns before the tie-breaker is hidden": returned_before("AddReplica/HideTieBreaker"),
+    "2D+1TB and a copy returns before another has a vote": returned_before("AddReplica/Show"),
     "3D and a copy is stuck": stuck(_BOTH, [D, D, D], 1),
     "2D+1TB and a copy is stuck": stuck(_AVAILABILITY, [D, D, TB], 1),
     "2D and a copy is given up": given_up,

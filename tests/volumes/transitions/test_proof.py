@@ -1,7 +1,7 @@
 """At most one side is ever quorate: every step, every mix of members, every partition; the lab's kernel judges.
 
 Volumes of up to three members are tried in every case, larger ones in a sample that is the same in every run. All of
-it, with two cuts in a row and with power losses (``exploring``), takes some ten minutes: ``QUORATE_PROOF=full pytest
+it, with two cuts in a row and with power losses (``exploring``), takes half an hour: ``QUORATE_PROOF=full pytest
 tests/volumes/transitions/test_proof.py``.
 """
 
