@@ -223,6 +223,7 @@ class Turns:
             revision += 1
             book = core.book.copy()
             book.revision = revision
+            book.counters = draft.book.counters  # numbers that may have been written are not given again
             try:
                 await core.keeper.write(encode(book.ledger(now=core.time.now())))
             except LedgerLost as error:
