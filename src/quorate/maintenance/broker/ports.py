@@ -80,7 +80,7 @@ class Locks(Protocol):
     """
 
     def take(self, permission: PermissionEntry) -> None:
-        """It is granted, or about to be."""
+        """It is granted, about to be, or lasts until another moment. Conflict: another has claimed what it is for."""
         ...
 
     def drop(self, permission_id: str) -> None:

@@ -167,7 +167,7 @@ class Turns:
             turns.append(turn)
             if self._core.clock.monotonic() >= until:
                 break
-            await asyncio.sleep(0)  # who has just been answered may ask on, and share
+            await asyncio.sleep(0)  # everybody else goes on meanwhile, and may join
         return turns
 
     async def _write(self, draft: Draft, turns: list[_Turn]) -> None:
@@ -243,5 +243,6 @@ class Turns:
         draft.take_back()  # whoever reads the ledger next will know
 
     def _fail(self, turns: list[_Turn], reason: str) -> None:
+        """Those that had declined anyway get that answer."""
         for turn in turns:
-            turn.fail(self._core.busy(reason))
+            turn.fail(turn.declined or self._core.busy(reason))
