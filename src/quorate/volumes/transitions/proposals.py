@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
-from quorate.api.storage.datamesh import Member, Transition, TransitionType
+from quorate.api.storage.datamesh import Member, Transition, TransitionGroup, TransitionType
 from quorate.volumes.attach import proposals as attach
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
@@ -23,13 +24,20 @@ from quorate.volumes.transitions.members import is_fresh, is_up
 from quorate.volumes.transitions.nodes import is_gone
 from quorate.volumes.view import ReplicaView, VolumeView
 
+#: A removal may wait for these, so they do not wait for it.
+_LETTING_GO: Final = (TransitionType.DETACH, TransitionType.FORCE_DETACH)
+
 
 def proposals(view: VolumeView, now: datetime) -> Iterator[Transition]:
-    """All of them; at most one that is not under way for each replica."""
-    busy = {each.replica_name for each in view.volume.status.datamesh_transitions}
+    """All of them; at most one that is not under way for each replica. One that is to leave may be let go of first."""
+    under_way = view.volume.status.datamesh_transitions
+    busy = {each.replica_name for each in under_way}
+    used = {each.replica_name for each in under_way if each.group is TransitionGroup.ATTACHMENT}
     for transition in _all(view, now):
-        if transition.replica_name is None or transition.replica_name not in busy:
+        in_the_way = used if transition.type in _LETTING_GO else busy
+        if transition.replica_name is None or transition.replica_name not in in_the_way:
             busy.add(transition.replica_name)
+            used.add(transition.replica_name)
             yield transition
 
 
