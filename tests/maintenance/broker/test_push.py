@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
 from quorate.api.maintenance.action import HostState, StatusCode
 from quorate.maintenance.broker import push, watchers
 from quorate.maintenance.broker.watchers import Watcher
+from quorate.maintenance.evaluation import Evaluation
 from quorate.maintenance.messages import Change, ChangeKind, ChangeVerb, RequestCommand
+from quorate.maintenance.rules import evaluate
 from tests.maintenance.broker.desk import Desk, ids
 
 ADDED, CHANGED, ANSWER, ENDED = ChangeVerb
@@ -71,6 +74,37 @@ async def test_whoever_begins_to_watch_learns_what_changed_before(desk: Desk) ->
     await desk.done("bob-p-1", user="bob")
     async with aclosing(desk.broker.changes(user="alice")) as watcher:
         assert words(await told(desk, watcher)) == [(ANSWER, "alice-r-1")]
+
+
+async def test_whoever_begins_to_watch_learns_what_others_were_told_before(desk: Desk) -> None:
+    first = desk.broker.changes()
+    await desk.ask("h1", user="bob")
+    await desk.ask("h2", schedule=True)
+    await desk.done("bob-p-1", user="bob")
+    assert words(await told(desk, first))[-1] == (ANSWER, "alice-r-1")
+    async with aclosing(desk.broker.changes(user="alice")) as second:
+        assert words(await told(desk, second)) == [(ANSWER, "alice-r-1")]
+        assert await told(desk, first) == []
+    async with aclosing(desk.broker.changes(user="bob")) as third:
+        assert await told(desk, third) == []
+    await first.aclose()
+
+
+async def test_while_nothing_changes_nothing_is_weighed_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.put(8, HostState.DOWN)
+    await desk.ask("h2", schedule=True)
+    weighed = []
+
+    def counted(*asked: Any) -> Evaluation:
+        weighed.append(asked)
+        return evaluate(*asked)
+
+    monkeypatch.setattr(push, "evaluate", counted)
+    async with aclosing(desk.broker.changes(user="bob")):
+        for _ in range(30):
+            desk.clock.advance(5)
+            await desk.settle()
+    assert len(weighed) <= 2
 
 
 async def test_a_watcher_of_one_user_is_told_nothing_of_others(desk: Desk) -> None:

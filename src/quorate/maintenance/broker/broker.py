@@ -223,7 +223,7 @@ class Broker:
         watcher = self._core.watchers.add(user=user, request_id=request_id)
         if self._core.lost:
             watcher.end()
-        self._push.wake()
+        self._push.greet(watcher)
         return watcher
 
     async def accept_time(self, caller: Caller) -> Status:
@@ -424,7 +424,8 @@ class Broker:
                 if now - entry.renewed_at > core.retry and core.watchers.waiting_for(entry):
                     self._requests.renew(entry, now)
             self._push.wake()
-            await core.clock.sleep(min(TICK, max(core.lapses.next - now, SECOND // 10) / SECOND))
+            coming = core.lapses.next - now
+            await core.clock.sleep(coming / SECOND if 0 < coming < TICK * SECOND else TICK)
 
 
 def _noticed(task: asyncio.Task[None]) -> None:

@@ -1,7 +1,8 @@
 """Tells watchers when a stored request would now be answered otherwise than before. It grants nothing.
 
-Runs when the cluster or a lock has changed and somebody watches. One request is weighed at a time, and everybody else
-goes on in between; a pass that took long is followed by a pause, so that this never takes most of the time.
+Runs, if somebody watches, when the cluster or a lock has changed, or when the moment has come at which an answer can.
+One request is weighed at a time, and everybody else goes on in between; a pass that took long is followed by a pause,
+so that this never takes most of the time.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from quorate.api.maintenance.action import StatusCode
 from quorate.api.struct import replace
 from quorate.maintenance.broker.answers import WAITING, bare, tried
 from quorate.maintenance.broker.core import Core
+from quorate.maintenance.broker.watchers import Watcher
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action, Change, ChangeKind, ChangeVerb
+from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.rules import evaluate
 
 #: A pass shorter than this, in seconds, needs no pause; a longer one so many times its own length.
@@ -33,12 +36,22 @@ class Push:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wake = asyncio.Event()
-        self._told: dict[str, _Answer] = {}
+        #: Of each request: what its answer was when last told, and how.
+        self._told: dict[str, tuple[_Answer, Change]] = {}
+        # No answer is another before the model's version is, or before this moment.
         self._version = -1
+        self._next = 0
 
     def wake(self) -> None:
-        """Something changed."""
+        """Something changed, or time has passed."""
         self._wake.set()
+
+    def greet(self, watcher: Watcher) -> None:
+        """Somebody has begun to watch: they learn what others were told already."""
+        for answer, change in self._told.values():
+            if answer != _NOT_NOW and watcher.interested(change):
+                watcher.tell(change)
+        self.wake()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -55,33 +68,36 @@ class Push:
     async def _look(self) -> None:
         core = self._core
         if core.lost or core.closed or not core.watchers:
+            self._told.clear()
+            self._version = -1
             return
+        now = core.now()
+        if core.model.version == self._version and now < self._next:
+            return
+        self._version, self._next = core.model.version, later(now, core.retry)
         for entry in core.book.queue():
             if core.book.requests.get(entry.id) is entry:
                 self._weigh(entry)
             await asyncio.sleep(0)
-        self._told = {key: value for key, value in self._told.items() if key in core.book.requests}
+        self._told = {key: told for key, told in self._told.items() if key in core.book.requests}
 
     def _weigh(self, entry: RequestEntry) -> None:
         core = self._core
         now = core.now()
         asking = replace(entry, actions=tuple(bare(action) for action in entry.actions))
         evaluation = evaluate(core.model, asking, now)
+        self._next = min(self._next, *(refusal.deadline or FOREVER for refusal in evaluation.refusals), FOREVER)
         answer = evaluation.code, tuple(grant.action for grant in evaluation.grants)
-        if answer == self._told.get(entry.id, _NOT_NOW):
+        before, _ = self._told.get(entry.id, (_NOT_NOW, None))
+        if answer == before:
             return
-        self._told[entry.id] = answer
-        core.tell(
-            [
-                Change(
-                    kind=ChangeKind.REQUEST,
-                    verb=ChangeVerb.ANSWER,
-                    id=entry.id,
-                    owner=entry.owner,
-                    object_uid=entry.object_uid,
-                    answer=tried(
-                        core.model, evaluation, now, request_id=entry.id if evaluation.code in WAITING else ""
-                    ),
-                )
-            ]
+        change = Change(
+            kind=ChangeKind.REQUEST,
+            verb=ChangeVerb.ANSWER,
+            id=entry.id,
+            owner=entry.owner,
+            object_uid=entry.object_uid,
+            answer=tried(core.model, evaluation, now, request_id=entry.id if evaluation.code in WAITING else ""),
         )
+        self._told[entry.id] = answer, change
+        core.tell([change])
