@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -272,6 +273,14 @@ class Life:
             permission=permission.id,
         )
         return passes(self.world, permission.action, asker)
+
+    def kept(self, users: Iterable[str]) -> list[Said]:
+        """Everything that these users have."""
+        found = []
+        for user in users:
+            found.append(self.manage_permission(ManagePermission(command=PermissionCommand.LIST, user=user)))
+            found.append(self.manage_request(ManageRequest(command=RequestCommand.LIST, user=user)))
+        return found
 
     # -- announcing
 

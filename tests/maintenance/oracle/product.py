@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from quorate.api import all_kinds
+from quorate.api.kind import all_kinds
 from quorate.api.maintenance.action import StatusCode
-from quorate.api.maintenance.broker_config import BrokerConfigSpec
+from quorate.api.maintenance.broker_config import BrokerConfig, BrokerConfigSpec
+from quorate.api.maintenance.broker_ledger import BrokerLedger
 from quorate.engine.embedded import EmbeddedStore
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.messages import (
@@ -22,8 +23,10 @@ from quorate.maintenance.messages import (
     ManageRequest,
     NotificationRequest,
     Permission,
+    PermissionCommand,
     PermissionRequest,
     PermissionResponse,
+    RequestCommand,
     ScheduledRequest,
     SetConfig,
     Status,
@@ -39,6 +42,8 @@ from tests.maintenance.oracle.life import Life, Said, Shown, Told, bare
 from tests.maintenance.oracle.world import World
 
 T = TypeVar("T")
+#: What the broker writes; making the others' rules takes longer than a history.
+KINDS = tuple(kind for kind in all_kinds() if kind.type in (BrokerLedger, BrokerConfig))
 #: Whoever the message names is believed.
 ANYONE = Caller(anyone=True)
 
@@ -80,25 +85,20 @@ class Product:
         self.clock = SteppedClock(now)
         self.runner = asyncio.Runner()
         self.store = self.run(
-            EmbeddedStore.open(None, kinds=all_kinds(), clock=self.clock, random=random.Random(1), inline=True)
+            EmbeddedStore.open(None, kinds=KINDS, clock=self.clock, random=random.Random(1), inline=True)
         )
         self.starts = 0
         self.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Let a call come to its end, and everything that it set off."""
-        result = self.runner.run(coroutine)
-        self.settle()
-        return result
+        """Let a call come to its end, and everything that it set off: that waits for nothing but the clock."""
 
-    def settle(self) -> None:
-        """Let what goes on beside the questions come to rest; it waits for nothing but the clock."""
+        async def whole() -> T:
+            result = await coroutine
+            await rest()
+            return result
 
-        async def rest() -> None:
-            for _ in range(20):
-                await asyncio.sleep(0)
-
-        self.runner.run(rest())
+        return self.runner.run(whole())
 
     def start(self) -> None:
         """A new process: a model filled from the cluster as it is, and a broker that has only the ledger to go by."""
@@ -168,12 +168,28 @@ class Product:
     def advance(self, to: int) -> None:
         """Time goes by."""
         self.clock.advance(to)
-        self.settle()
+        self.runner.run(rest())
 
     def changed(self) -> None:
         """Something in the cluster did."""
         self.broker.cluster_changed()
-        self.settle()
+        self.runner.run(rest())
+
+    def kept(self, users: Iterable[str]) -> list[Said]:
+        """Everything that these users have."""
+
+        async def listed() -> list[Said]:
+            found = []
+            for user in users:
+                permissions = ManagePermission(command=PermissionCommand.LIST, user=user)
+                held = await self.broker.manage_permission(permissions, ANYONE)
+                requests = ManageRequest(command=RequestCommand.LIST, user=user)
+                stored = await self.broker.manage_request(requests, ANYONE)
+                found.append(Said(held.status.code, permissions=tuple(map(told, held.permissions))))
+                found.append(Said(stored.status.code, requests=tuple(map(shown, stored.requests))))
+            return found
+
+        return self.runner.run(listed())
 
 
 def weigh_both(
@@ -188,6 +204,12 @@ def weigh_both(
 def walle_code(status: Status) -> StatusCode:
     """Wall-E hears only that its request is wrong, not what in it does not exist."""
     return StatusCode.WRONG_REQUEST if status.code.startswith("NO_SUCH") else status.code
+
+
+async def rest() -> None:
+    """Long enough for whatever is under way."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def fill(model: ClusterModel, world: World) -> None:

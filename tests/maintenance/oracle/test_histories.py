@@ -132,8 +132,20 @@ class Histories(RuleBasedStateMachine):
             granted = {item for permission in got.permissions for item in self.world.items(permission.action)}
             assert broken_promises(self.world, granted, mode, self.life.now) == []
 
-    @rule(data=st.data(), user=st.sampled_from(USERS), mode=MODES, duration=DURATIONS)
-    def request(self, data: st.DataObject, user: str, mode: AvailabilityMode, duration: int | None) -> None:
+    @rule(data=st.data(), user=st.sampled_from(USERS), mode=MODES)
+    def request(self, data: st.DataObject, user: str, mode: AvailabilityMode) -> None:
+        self.ask_for_something(data, user, mode)
+
+    @rule(data=st.data(), user=st.sampled_from(USERS))
+    def request_as_usual(self, data: st.DataObject, user: str) -> None:
+        """Rules are chosen evenly, and this is the question that everything is about."""
+        self.ask_for_something(data, user, AvailabilityMode.MAX_AVAILABILITY)
+
+    @rule(data=st.data(), user=st.sampled_from(USERS))
+    def request_among_broken_disks(self, data: st.DataObject, user: str) -> None:
+        self.ask_for_something(data, user, AvailabilityMode.KEEP_AVAILABLE)
+
+    def ask_for_something(self, data: st.DataObject, user: str, mode: AvailabilityMode) -> None:
         asked = data.draw(st.lists(actions(self.world), min_size=1, max_size=5))
         message = PermissionRequest(
             user=user,
@@ -141,7 +153,7 @@ class Histories(RuleBasedStateMachine):
             partial_permission_allowed=data.draw(st.booleans()),
             schedule=data.draw(st.booleans()),
             dry_run=data.draw(st.integers(0, 5)) == 0,
-            duration=duration,
+            duration=data.draw(DURATIONS),
             tenant_policy=data.draw(st.sampled_from(TenantPolicy)),
             availability_mode=mode,
             priority=data.draw(st.sampled_from([0, 0, 0, -10, 20])),
@@ -301,11 +313,9 @@ class Histories(RuleBasedStateMachine):
             return
         self.life.tidy()
         assert self.product.walle_list() == self.desk.listed()
-        for user in (*USERS, WALLE):
-            permissions = ManagePermission(command=PermissionCommand.LIST, user=user)
-            assert_same(self.product.manage_permission(permissions), self.life.manage_permission(permissions))
-            requests = ManageRequest(command=RequestCommand.LIST, user=user)
-            assert_same(self.product.manage_request(requests), self.life.manage_request(requests))
+        users = (*USERS, WALLE)
+        for got, expected in zip(self.product.kept(users), self.life.kept(users), strict=True):
+            assert_same(got, expected)
 
 
 Histories.TestCase.settings = hypothesis_settings(
