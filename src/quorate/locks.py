@@ -112,6 +112,8 @@ class LockTable:
 
     def holds_on(self, things: Iterable[Thing]) -> tuple[tuple[Thing, Hold], ...]:
         """Every permission that holds one of these, and which."""
+        if not self._holds:
+            return ()
         return tuple((thing, self._holds[owner]) for thing, owner in self._held.of(things))
 
     def change_of(self, volume: VolumeName) -> Change | None:

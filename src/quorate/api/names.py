@@ -5,6 +5,7 @@ A child's name follows from its parent's: creating it twice is AlreadyExists, ne
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from typing import Final
@@ -47,6 +48,7 @@ def volume_of_replica(name: ReplicaName) -> VolumeName:
     return VolumeName(_parsed_replica(name)[0])
 
 
+@functools.lru_cache(maxsize=16384)
 def _parsed_replica(name: ReplicaName) -> tuple[str, str]:
     match = _REPLICA.match(name)
     if match is None:
@@ -64,8 +66,12 @@ def logical_volume(owner: str, volume_group: str, thin_pool: str = "") -> str:
 
     The disk is part of the name: a replica that moves to another disk gets another volume, and never an old one's data.
     """
-    digest = hashlib.sha256(f"{volume_group}\0{thin_pool}".encode()).hexdigest()
-    return f"{owner}-{digest[:8]}"
+    return f"{owner}-{_digest(volume_group, thin_pool)}"
+
+
+@functools.lru_cache(maxsize=16384)
+def _digest(volume_group: str, thin_pool: str) -> str:
+    return hashlib.sha256(f"{volume_group}\0{thin_pool}".encode()).hexdigest()[:8]
 
 
 def disk_schedule(disk_uuid: str) -> str:

@@ -101,12 +101,13 @@ class ControllerMetrics:
         self.timeout = metrics.timeouts.labels(name).inc
         self.added = metrics.adds.labels(name, name).add
         self.retried = metrics.retries.labels(name, name).inc
-        self.started = metrics.queue_seconds.labels(name, name).add
+        waited = metrics.queue_seconds.labels(name, name)
+        self.started, self.all_started = waited.add, waited.add_all
         self.success = self.results["success"]
         # The length of a pass goes by two names, so it is tallied once, with the bounds of both.
         took = metrics.work_seconds.labels(name, name)
         metrics.pass_seconds.share(took, name)
-        self.finished = took.add
+        self.finished, self.all_finished = took.add, took.add_all
 
     def follow(self, keys: KeyQueue) -> None:
         """Show the levels of this queue from now on."""

@@ -279,7 +279,7 @@ class WorkQueue:
         now = self._monotonic()
         if self._keys_wake(key, now):
             self._added()
-        if self._idle:
+        if self._idle and not self._waking:
             self._wake(now)
 
     def retry(self, key: Key, *, priority: int, at_least: float = 0.0, away: bool = False) -> float:

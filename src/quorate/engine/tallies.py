@@ -7,7 +7,7 @@ thread here, so we count in plain Python and hand the totals over when somebody 
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from math import inf
 
@@ -22,9 +22,9 @@ class Tally:
     def __init__(self) -> None:
         self.count = 0
 
-    def add(self) -> None:
-        """One more."""
-        self.count += 1
+    def add(self, more: int = 1) -> None:
+        """One more, or several."""
+        self.count += more
 
 
 class DurationTally:
@@ -42,6 +42,19 @@ class DurationTally:
         """One more."""
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._total += seconds
+
+    def add_all(self, durations: list[float]) -> None:
+        """Many more, for less than one by one. The list is sorted."""
+        durations.sort()
+        counts, end, below = self._counts, len(durations), 0
+        for bucket, bound in enumerate(self._bounds):
+            if below == end:
+                break
+            up_to = bisect_right(durations, bound, below)
+            counts[bucket] += up_to - below
+            below = up_to
+        counts[-1] += end - below
+        self._total += sum(durations)
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str], bounds: Sequence[float]) -> None:
         """Hand over the totals, for some or all of our bounds; Prometheus wants each bucket to include those below."""

@@ -155,8 +155,17 @@ class Worker(Generic[S]):
 
     def _look(self) -> _Job | None:
         """Make passes for a while, up to the first that has something to wait for: then the worker holds its key."""
+        waits: list[float] = []
+        lengths: list[float] = []
+        try:
+            return self._make_passes(waits.append, lengths.append)
+        finally:
+            self._metrics.all_started(waits)
+            self._metrics.all_finished(lengths)
+
+    def _make_passes(self, started: Callable[[float], None], finished: Callable[[float], None]) -> _Job | None:
         observe, decide, rest = self.controller.observe, self.controller.decide, self.controller.rest
-        keys, started, finished = self.queue.keys, self._metrics.started, self._metrics.finished
+        keys, failures, outages = self.queue.keys, self.queue.failures, self.queue.outages
         monotonic, now = self._clock.monotonic, self._clock.now()
         begun = monotonic()
         stop_at = begun + SLICE
@@ -174,7 +183,11 @@ class Worker(Generic[S]):
                 try:
                     snapshot = observe(self._reader, key)
                     plan = NOTHING if snapshot is None else decide(snapshot, now, self._random)
-                    if plan.steps:
+                    if plan is NOTHING and not failures and not outages:
+                        self._metrics.success()
+                        if rest:
+                            keys.rest(key, begun, begun + rest)
+                    elif plan.steps:
                         job = _Job(key, priority, self._passes, plan)
                     else:
                         # Effects never wait, so a pass that has nothing else is over here.

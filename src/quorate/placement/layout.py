@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -97,4 +98,7 @@ LEVELS: Final[Mapping[Replication, Layout]] = MappingProxyType(
 
 def layout_of(configuration: Configuration) -> Layout:
     """The layout of a volume that lives by this configuration."""
-    return Layout(configuration.failures_to_tolerate, configuration.guaranteed_minimum_data_redundancy)
+    return _layout(configuration.failures_to_tolerate, configuration.guaranteed_minimum_data_redundancy)
+
+
+_layout = cache(Layout)

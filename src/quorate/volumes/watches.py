@@ -1,4 +1,4 @@
-"""Which objects wake which volumes. All three reconcilers have the volume's name as their key, and the same watches.
+"""Which objects wake which volumes. All three reconcilers have the volume's name as their key, and similar watches.
 
 An object that names its volume wakes it directly (``WATCHES``). One that concerns many volumes does not know them:
 a class, a pool, a node, a disk. For those ``fan_out`` is a controller whose pass looks the volumes up, by index, and
@@ -32,6 +32,7 @@ from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.inventory import Ready
+from quorate.api.conditions.rvr import Ready as ReplicaReady
 from quorate.api.conditions.rvr import SatisfyEligibleNodes
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
@@ -49,7 +50,8 @@ from quorate.api.storage import (
     ReplicatedVolumeReplica,
 )
 from quorate.api.storage.rsp import EligibleNode
-from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys
+from quorate.api.struct import replace
+from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys, own_key
 from quorate.locks import Sort
 from quorate.volumes import evacuation
 
@@ -108,6 +110,29 @@ def _settled(answer: DiskScheduledResourcesStatus | None, size: int) -> bool:
     return answer is not None and answer.requested_size == size and answer.state is EntryState.SCHEDULED
 
 
+def _matters_to_replicas(before: ReplicatedVolume | None, after: ReplicatedVolume | None) -> bool:
+    """Whether a volume changes in more than in what is said of it."""
+    return before is None or after is None or _without_report(before) != _without_report(after)
+
+
+def _without_report(volume: ReplicatedVolume) -> ReplicatedVolume:
+    status = replace(volume.status, phase=None, message="", conditions=(), observed_generation=None)
+    return replace(volume, metadata=replace(volume.metadata, resource_version=""), status=status)
+
+
+def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    """Whether a replica changes in more than in what is said of it: of that, its volume looks at Ready alone."""
+    return before is None or after is None or _without_words(before) != _without_words(after)
+
+
+def _without_words(replica: ReplicatedVolumeReplica) -> tuple[ReplicatedVolumeReplica, bool]:
+    words: dict[str, Any] = {"phase": None, "message": "", "conditions": (), "observed_generation": None}
+    shown: dict[str, Any] = {"addresses": (), "backing_volume": None, "size": None, "peers": ()}
+    metadata, status = replace(replica.metadata, resource_version=""), replace(replica.status, **words, **shown)
+    ready = conditions.is_true(replica.status.conditions, ReplicaReady)
+    return replace(replica, metadata=metadata, status=status), ready
+
+
 #: For every reconciler of this package, beside its own signal from ``fan_out``.
 WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume),
@@ -124,6 +149,11 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(Lease, no_keys),
     Watch(ClusterConfig, no_keys),
 )
+
+
+#: The same for the reconcilers of volumes and of replicas: what the one says of its own objects wakes not the other.
+OF_VOLUMES: Final = (WATCHES[0], Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume), *WATCHES[2:])
+OF_REPLICAS: Final = (Watch(ReplicatedVolume, own_key, _matters_to_replicas), *WATCHES[1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorate.agent.replica import settling
 from quorate.agent.replica.settling import SETTLING
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import DrbdStatus
@@ -44,25 +45,26 @@ def newcomer(reported: DrbdStatus | None, shown: DrbdStatus | None, **changes: A
 
 
 @pytest.mark.parametrize(
-    ("reported", "shown"),
+    ("reported", "shown", "patience"),
     [
-        pytest.param(None, COMING, id="its links come up, its revision with them"),
-        pytest.param(UP, COPYING, id="its copy arrives"),
-        pytest.param(UP, GIVING, id="it has the first data, and the others get them"),
+        pytest.param(None, COMING, SETTLING, id="its links come up, its revision with them"),
+        pytest.param(None, COPYING, SETTLING, id="its copy has begun before its revision was told"),
+        pytest.param(UP, COPYING, settling.COPYING, id="its copy arrives"),
+        pytest.param(UP, GIVING, settling.COPYING, id="it has the first data, and the others get them"),
     ],
 )
-def test_a_member_on_its_way_is_told_when_it_has_arrived_or_a_few_seconds_later(
-    reported: DrbdStatus | None, shown: DrbdStatus
+def test_a_member_on_its_way_is_told_when_it_has_arrived_or_a_while_later(
+    reported: DrbdStatus | None, shown: DrbdStatus, patience: float
 ) -> None:
     case = newcomer(reported, shown)
     early = decided(case)
     assert early.status == case.replica.status
     assert early.held_back
-    assert early.again == SETTLING
+    assert early.again == patience
     waiting = decided(changed(case, unreported_since=NOW - timedelta(seconds=1)))
     assert waiting.status == case.replica.status
-    assert waiting.again == SETTLING - 1
-    late = decided(changed(case, unreported_since=NOW - timedelta(seconds=SETTLING)))
+    assert waiting.again == patience - 1
+    late = decided(changed(case, unreported_since=NOW - timedelta(seconds=patience)))
     assert late.status.drbd.status == shown
     assert late.status.datamesh_revision == case.config.datamesh_revision
     assert not late.held_back

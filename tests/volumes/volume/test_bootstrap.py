@@ -17,7 +17,7 @@ from quorate.api.storage.drbdrop import CreateNewUUID, OperationPhase, Operation
 from quorate.api.storage.rv import VolumePhase
 from quorate.api.struct import replace
 from quorate.engine import Create, Delete
-from quorate.volumes.settling import SETTLING
+from quorate.volumes.settling import COPYING, SETTLING
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.bootstrap import timeout
 from tests.volumes.volume.making import (
@@ -132,8 +132,17 @@ def test_only_what_is_copied_is_given_time_for_it(replication: Replication, zero
 
 
 def test_after_the_operation_every_copy_must_be_up_to_date() -> None:
-    plan = decided(with_operation(bootstrapping(C, "Inconsistent"), OperationPhase.SUCCEEDED))
-    assert waits(plan) == ("WaitingForSynchronization", "not up to date yet [0 1 2]")
+    view = with_operation(bootstrapping(C, "Inconsistent", since=COPYING), OperationPhase.SUCCEEDED)
+    assert waits(decided(view)) == ("WaitingForSynchronization", "not up to date yet [0 1 2]")
+
+
+def test_that_the_first_data_are_being_copied_is_told_if_it_lasts() -> None:
+    view = with_operation(bootstrapping(C, "Inconsistent", since=COPYING - 1), OperationPhase.SUCCEEDED)
+    plan = decided(view)
+    assert (plan.transition, plan.status) == (None, None)
+    assert plan.requeue_after == pytest.approx(1)
+    equal = with_operation(bootstrapping(C, "Inconsistent", since=SETTLING, zero=True), OperationPhase.SUCCEEDED)
+    assert waits(decided(equal))[0] == "WaitingForSynchronization", "nothing is copied, so something is amiss"
 
 
 def test_a_volume_that_is_formed_in_a_moment_is_told_of_along_with_its_replicas_word() -> None:
@@ -142,8 +151,10 @@ def test_a_volume_that_is_formed_in_a_moment_is_told_of_along_with_its_replicas_
     plan = decided(quick)
     assert plan.transition is None
     assert plan.status is None
-    assert plan.requeue_after == pytest.approx(SETTLING - 1)
-    assert phase_of(decided(quick, NOW + timedelta(seconds=SETTLING))) is None
+    assert plan.requeue_after == pytest.approx(COPYING - 1)
+    assert phase_of(decided(quick, NOW + timedelta(seconds=COPYING))) is None
+    equal = with_operation(bootstrapping(C, since=1, zero=True), OperationPhase.SUCCEEDED)
+    assert decided(equal).requeue_after == pytest.approx(SETTLING - 1)
     for number in range(3):
         quick = with_replica(quick, number, as_ready)
     found = written(decided(quick))
@@ -154,7 +165,7 @@ def test_a_volume_that_is_formed_in_a_moment_is_told_of_along_with_its_replicas_
 
 @pytest.mark.parametrize("replication", list(Replication))
 def test_with_every_copy_up_to_date_the_volume_is_born(replication: Replication) -> None:
-    view = bootstrapping(replication)
+    view = bootstrapping(replication, since=COPYING)
     plan = decided(with_operation(view, OperationPhase.SUCCEEDED))
     assert phase_of(plan) is None
     found = written(plan)

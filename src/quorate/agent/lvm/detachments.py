@@ -49,7 +49,7 @@ class Detachments:
             watches=(Watch(Drive, _the_key), Watch(LVMVolumeGroup, no_keys)),
             observe=self.observe,
             decide=self.decide,
-            signals=(self._node.disks,),
+            signals=(self._node.disks.only(lambda key: key == KEY),),
             workers=1,
         )
 

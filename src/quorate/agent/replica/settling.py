@@ -20,6 +20,9 @@ from quorate.api.struct import replace
 #: Seconds that a state may wait for the one that follows it.
 SETTLING: Final = 3.0
 
+#: The same while the copy flows, which takes as long as it takes: that it has begun is worth a write if it lasts.
+COPYING: Final = 30.0
+
 #: Links that come up…
 _COMING: Final = frozenset({ConnectionState.UNCONNECTED, ConnectionState.CONNECTING})
 #: … and copies on their way. A paused one waits for somebody, and is told.
@@ -44,9 +47,17 @@ def held_back(view: View, after: ReplicatedVolumeReplicaStatus, now: datetime) -
     before = view.replica.status
     if before == after or not _is_on_its_way(view) or not _only_shows_more(before, after):
         return None
-    since = view.unreported_since
-    left = SETTLING - max(0.0, (now - since) / timedelta(seconds=1)) if since is not None else SETTLING
+    since, patience = view.unreported_since, COPYING if _flows(view, before) else SETTLING
+    left = patience - max(0.0, (now - since) / timedelta(seconds=1)) if since is not None else patience
     return left if left > 0 else None
+
+
+def _flows(view: View, before: ReplicatedVolumeReplicaStatus) -> bool:
+    """Whether all that is left to come is the copy: its links are up, and its revision is reported."""
+    shown, config = view.status, view.config
+    if shown is None or not before.datamesh_revision or before.datamesh_revision != config.datamesh_revision:
+        return False
+    return all(link.connection_state == ConnectionState.CONNECTED for link in shown.connections)
 
 
 def _is_on_its_way(view: View) -> bool:

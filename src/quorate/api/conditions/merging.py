@@ -16,7 +16,11 @@ _MAX_MESSAGE = 32768
 
 def find(conditions: Conditions, wanted: type[ConditionType]) -> Condition | None:
     """The condition of that type, if there."""
-    return next((condition for condition in conditions if condition.type == wanted.__name__), None)
+    name = wanted.__name__
+    for condition in conditions:
+        if condition.type == name:
+            return condition
+    return None
 
 
 def is_true(conditions: Conditions, wanted: type[ConditionType]) -> bool:
@@ -39,24 +43,36 @@ def merge(
     new is not written.
     """
     merged = {condition.type: condition for condition in current}
+    changed = False
     for verdict in verdicts:
-        merged[verdict.type] = _updated(merged.get(verdict.type), verdict, now, generation)
+        old = merged.get(verdict.type)
+        if old is None or not _says(old, verdict, generation):
+            merged[verdict.type] = _updated(old, verdict, now, generation)
+            changed = True
     for unwanted in drop:
-        merged.pop(unwanted.__name__, None)
-    result = tuple(merged.values())
-    same = len(result) == len(current) and all(new is old for new, old in zip(result, current, strict=True))
-    return current if same else result
+        changed = merged.pop(unwanted.__name__, None) is not None or changed
+    return tuple(merged.values()) if changed or len(merged) != len(current) else current
+
+
+def _says(condition: Condition, verdict: Verdict, generation: int | None) -> bool:
+    """Whether a condition says exactly this already: nearly all do, in nearly every pass."""
+    return (
+        condition.status is verdict.status
+        and condition.reason == verdict.reason
+        and condition.observed_generation == generation
+        and condition.message == verdict.message[:_MAX_MESSAGE]
+    )
 
 
 def _updated(old: Condition | None, verdict: Verdict, now: datetime, generation: int | None) -> Condition:
-    flipped = old is None or old.status is not verdict.status
-    condition = Condition(
+    return Condition(
         type=verdict.type,
         status=verdict.status,
         reason=verdict.reason,
         message=verdict.message[:_MAX_MESSAGE],
         # Whole seconds, as Kubernetes writes its own.
-        last_transition_time=now.replace(microsecond=0) if old is None or flipped else old.last_transition_time,
+        last_transition_time=(
+            now.replace(microsecond=0) if old is None or old.status is not verdict.status else old.last_transition_time
+        ),
         observed_generation=generation,
     )
-    return old if old is not None and condition == old else condition

@@ -39,9 +39,9 @@ from quorate.volumes.replica.conditions import to_drop, verdicts
 from quorate.volumes.replica.phase import summary
 from quorate.volumes.replica.snapshot import Snapshot, observe
 from quorate.volumes.replica.subject import Subject, Verdicts
-from quorate.volumes.settling import forming_since, young
+from quorate.volumes.settling import is_copying, untold
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.watches import REST, WATCHES
+from quorate.volumes.watches import OF_REPLICAS, REST
 
 
 def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
@@ -117,7 +117,7 @@ def _not_worth_a_word(view: VolumeView, replica: ReplicaView, now: datetime) -> 
     obj, rv = replica.replica, view.rv
     if rv is None or obj.deleting or (replica.member is not None and replica.report is not None):
         return None
-    patience = young(forming_since(rv.status), now)
+    patience = untold(rv.status, now, copying=is_copying(view.operation))
     if patience is None:
         return None
     asked, config = membership.pending_transition(view, replica), membership.config(view, replica)
@@ -134,7 +134,7 @@ def _held_back(
         return None
     if conditions.is_true(after.conditions, Ready):
         return None  # More than that will not come.
-    return young(forming_since(rv.status), now)
+    return untold(rv.status, now, copying=is_copying(snapshot.view.operation))
 
 
 def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
@@ -168,7 +168,7 @@ def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
     return (
         Controller(
             name="replicas",
-            watches=WATCHES,
+            watches=OF_REPLICAS,
             observe=observe,
             decide=decide,
             indexes=INDEXES,

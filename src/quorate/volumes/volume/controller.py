@@ -26,7 +26,7 @@ from quorate.engine import (
 from quorate.locks import LockTable
 from quorate.volumes import locking, places
 from quorate.volumes.observe import INDEXES, observe
-from quorate.volumes.settling import forming_since, young
+from quorate.volumes.settling import untold, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import deletion, leftovers
 from quorate.volumes.volume.configuration import configured
@@ -37,7 +37,7 @@ from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.pending import with_pending
 from quorate.volumes.volume.report import composed, held_back
 from quorate.volumes.volume.verdicts import status_lost
-from quorate.volumes.watches import REST, WATCHES
+from quorate.volumes.watches import OF_VOLUMES, REST
 
 
 def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
@@ -96,7 +96,7 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     writes = (*_metadata(rv, outcome.spent_annotations), *outcome.writes)
     if _releases(rv, outcome.writes):
         return Plan(writes=outcome.writes)
-    patience = young(forming_since(rv.status), now)
+    patience = untold(rv.status, now, copying=outcome.copying)
     if patience is not None and not outcome.advances and not rv.deleting:
         return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
     decided = view.with_status(outcome.status)
@@ -156,7 +156,7 @@ def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]
         MINORS,
         Controller(
             name="volumes",
-            watches=WATCHES,
+            watches=OF_VOLUMES,
             observe=observe_with_holds,
             decide=decide_with_claim,
             indexes=INDEXES,

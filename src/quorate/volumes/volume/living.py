@@ -93,7 +93,7 @@ def _ended_formation(view: VolumeView) -> Iterator[Write]:
 
 
 def _replicas(view: VolumeView, asked: Advance) -> Iterator[Write]:
-    if not view.volume.deleting:
+    if asked.create and not view.volume.deleting:
         for number, new in zip(free_ids(view), asked.create, strict=False):
             yield Create(new_replica(view.volume, number, new.type, new.node))
     for name in asked.delete:
@@ -137,6 +137,6 @@ def _one_per_object(writes: tuple[Write, ...]) -> tuple[Write, ...]:
 
 def _no_free_id(view: VolumeView, asked: Advance) -> Wait | None:
     """The ninth member is refused, and it is said why (M18)."""
-    if len(asked.create) <= len(free_ids(view)):
+    if not asked.create or len(asked.create) <= len(free_ids(view)):
         return None
     return Wait("NoFreeNodeId", "all eight ids are taken: by replicas, or by members that are not forgotten yet")

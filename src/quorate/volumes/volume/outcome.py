@@ -19,6 +19,8 @@ class Outcome:
     writes: tuple[Write, ...] = ()
     #: Why it does not go on.
     wait: Wait | None = None
+    #: It only waits for its first data, on their way: that goes without saying for longer (``settling``).
+    copying: bool = False
     #: Seconds after which to look again.
     again: float | None = None
     #: Annotations of the volume that have done their work.

@@ -7,6 +7,7 @@ equals itself. Otherwise everything is copied from this member (``force-resync``
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from quorate.api import labels, names
@@ -17,7 +18,7 @@ from quorate.api.storage.drbd import DiskState, ReplicaType
 from quorate.api.storage.drbdrop import CreateNewUUID, DRBDResourceOperationSpec, OperationPhase, OperationType
 from quorate.engine import Create, Delete
 from quorate.volumes.replica.owners import owner_reference
-from quorate.volumes.settling import forming_since, young
+from quorate.volumes.settling import is_copying, untold
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.connectivity import changed_members
 from quorate.volumes.volume.formation.steps import complete, transition_of, waiting
@@ -43,10 +44,11 @@ def bootstrap(view: VolumeView, now: datetime) -> Outcome:
     if operation.status.phase is not OperationPhase.SUCCEEDED:
         said = operation.status.message or f"the operation is {operation.status.phase or 'not looked at yet'}"
         return waiting(view, now, _about(operation, said), limit)
+    copying = is_copying(operation)
     if wait := _unsynchronised(view):
-        return waiting(view, now, wait, limit)
-    if (patience := _words_to_come(view, now)) is not None:
-        return Outcome(view.volume.status, again=patience)
+        return replace(waiting(view, now, wait, limit), copying=copying)
+    if (patience := _words_to_come(view, now, copying=copying)) is not None:
+        return Outcome(view.volume.status, again=patience, copying=copying)
     return complete(view, now)
 
 
@@ -106,11 +108,11 @@ def _unsynchronised(view: VolumeView) -> Wait | None:
     return Wait("WaitingForSynchronization", f"not up to date yet {ids(waits)}", blockers)
 
 
-def _words_to_come(view: VolumeView, now: datetime) -> float | None:
+def _words_to_come(view: VolumeView, now: datetime, *, copying: bool) -> float | None:
     """Seconds in which the replicas may still say that they are ready: then one write tells of it all."""
     if all_replicas_ready(view).status is ConditionStatus.TRUE:
         return None
-    return young(forming_since(view.volume.status), now)
+    return untold(view.volume.status, now, copying=copying)
 
 
 def _about(operation: DRBDResourceOperation, words: str) -> Wait:
