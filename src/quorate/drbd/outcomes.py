@@ -23,6 +23,8 @@ class Outcome(StrEnum):
     NOT_UP = "NotUp"
     #: No ``.res`` file names it.
     NOT_CONFIGURED = "NotConfigured"
+    #: A peer of that id is not in the metadata: never met, or forgotten already.
+    UNKNOWN_PEER = "UnknownPeer"
     #: It is up already, or that part of it is.
     ALREADY_UP = "AlreadyUp"
     NO_QUORUM = "NoQuorum"
@@ -86,6 +88,7 @@ _BY_NUMBER: Final = {
     125: Outcome.ALREADY_UP,
     160: Outcome.ALREADY_UP,
     161: Outcome.ALREADY_UP,
+    171: Outcome.UNKNOWN_PEER,
     127: Outcome.NOT_UP,
     158: Outcome.NOT_UP,
     164: Outcome.TWO_PRIMARIES_IN_USE,

@@ -149,6 +149,20 @@ def withdrawals(view: VolumeView) -> tuple[Patch, ...]:
     return tuple(asking.patches())
 
 
+def in_the_way(view: VolumeView) -> str:
+    """Nodes that would do for a copy but for a user of the volume: a replica cannot get a disk while it is in use."""
+    taken = [
+        f"{each.node_name} is taken by {each.name}, through which the volume is in use there"
+        for each in view.replicas
+        if each.type is ReplicaType.ACCESS
+        and each.member is not None
+        and each.member.attached
+        and (listed := view.eligible(each.node_name)) is not None
+        and listed.lvm_volume_groups
+    ]
+    return f"; {'; '.join(taken)}: once it is detached, a copy can be there" if taken else ""
+
+
 def _is_elsewhere(replica: ReplicaView, group: str, pool: str) -> bool:
     spec = replica.replica.spec
     if replica.replica.deleting:

@@ -186,6 +186,17 @@ class TestForget:
         assert done.status.datamesh_revision == 6
         assert done.status.drbd.actual.forgotten == (1,)
 
+    def test_one_whom_the_kernel_does_not_know_is_forgotten(self) -> None:
+        """A newcomer has never met it; or an agent was killed after the command and before it was written down."""
+        left = view(replica(config=self.asked), kernel(links=(link(2),)))
+        said = outcome("forget 1", exit_code=10, output="pvc-1: Failure: (171) Invalid peer-node-id\n")
+        done = decided(changed(left, outcomes=outcomes(said)))
+        assert done.status.drbd.actual.forgotten == (1,)
+        assert done.status.datamesh_revision == 6
+        assert done.status.drbd.errors.last_adjustment_error is None
+        refused = outcome("forget 1", exit_code=10, output="pvc-1: Failure: (125) Device has a net-config\n")
+        assert decided(changed(left, outcomes=outcomes(refused))).status.datamesh_revision == 5
+
     def test_what_is_recorded_is_not_done_again(self) -> None:
         done = view(replica(config=self.asked, actual=actual(forgotten=(1,))), kernel(links=(link(2),)))
         assert decided(done).steps == ()

@@ -106,6 +106,7 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
     ("in order", leaver(), None),
     ("a member", spoilt(picture(FOUR), 3, deleting), "StillMember"),
     ("being forgotten", forgetting(leaver()), "NotForgotten"),
+    ("forgotten by all but one who sleeps", with_member(forgetting(leaver()), 2, excused=True), None),
     (
         "a transition about it",
         with_rv(leaver(), datamesh_transitions=(underway(TransitionType.REMOVE_REPLICA),)),

@@ -14,6 +14,8 @@ from quorate.agent.replica.kernel import difference, has_disk, is_diskful, link_
 from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
+from quorate.drbd.outcomes import Outcome as Meaning
+from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
 
 
@@ -126,5 +128,8 @@ def _still_asked(view: View, purpose: str) -> bool:
 
 
 def _has_forgotten(view: View, node_id: int) -> bool:
+    """Told so by the kernel: it has just done it, or never knew that one, or an agent before us had it done."""
     last = view.outcomes.get(_purpose(node_id))
-    return last is not None and last.succeeded
+    if last is None or last.exit_code is None:
+        return False
+    return last.succeeded or understand(last.exit_code, last.output).outcome is Meaning.UNKNOWN_PEER

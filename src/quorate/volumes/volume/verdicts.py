@@ -33,7 +33,7 @@ from quorate.disks.entries import requested
 from quorate.disks.requests import State
 from quorate.placement.layout import layout_of
 from quorate.volumes import attach, resize
-from quorate.volumes.places import Places
+from quorate.volumes.places import Places, in_the_way
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
 from quorate.volumes.volume.layout import voters
@@ -105,7 +105,8 @@ def diskful_count(view: VolumeView, places: Places) -> Verdict:
     if there >= promised:
         return DiskfulReplicaCountReached.COUNT_REACHED(count)
     if refusal := next(iter(places.refusals.values()), None):
-        return DiskfulReplicaCountReached.WAITING_FOR_PLACE(f"{count}; {refusal.replica}: {refusal.message}")
+        why = f"{refusal.message}{in_the_way(view)}"
+        return DiskfulReplicaCountReached.WAITING_FOR_PLACE(f"{count}; {refusal.replica}: {why}")
     if len(view.replicas) >= MAX_MEMBERS:
         return DiskfulReplicaCountReached.NO_FREE_NODE_ID(f"{count}; all {MAX_MEMBERS} ids are taken")
     return DiskfulReplicaCountReached.REPLICAS_MISSING(count)
@@ -153,7 +154,7 @@ def disk_allocation(view: VolumeView, places: Places) -> Verdict:
         if state is not State.GRANTED:
             pending.append(replica.name)
     if pending:
-        why = next((places.refusals[name].message for name in places.refusals), "")
+        why = next((f"{places.refusals[name].message}{in_the_way(view)}" for name in places.refusals), "")
         return DiskAllocation.PENDING(f"no space yet for {', '.join(pending)}{f': {why}' if why else ''}")
     if not any(replica.diskful for replica in view.replicas):
         return DiskAllocation.PENDING()

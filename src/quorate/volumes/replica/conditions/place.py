@@ -9,9 +9,9 @@ from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.conditions.rvr import AddressConfigured, BackingVolumeReady, SatisfyEligibleNodes, Scheduled
 from quorate.api.names import disk as disk_name
 from quorate.api.storage import LVMLogicalVolume
-from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.disks.requests import amount
+from quorate.volumes.places import in_the_way
 from quorate.volumes.replica import disk
 from quorate.volumes.replica.subject import Subject
 
@@ -42,11 +42,11 @@ def scheduled(subject: Subject) -> Verdict:
 
 def _on_its_way(subject: Subject) -> Verdict:
     """How far a replica without a place is, by the same answer that the volume's reconciler acts on."""
-    name, places = subject.replica.name, subject.snapshot.places
+    name, places, view = subject.replica.name, subject.snapshot.places, subject.view
     refused = places.refusals.get(name)
     if refused is not None:
         verdict = refused.verdict()
-        return verdict._replace(message=f"{verdict.message}{_in_the_way(subject)}")
+        return verdict._replace(message=f"{verdict.message}{in_the_way(view) if subject.replica.diskful else ''}")
     if name in places.granted:
         return Scheduled.WAITING_FOR_ANOTHER_REPLICA("its space is granted; another replica's is not yet")
     asked = places.pending.get(name) or places.rejected.get(name)
@@ -57,22 +57,6 @@ def _on_its_way(subject: Subject) -> Verdict:
     if choice is not None and choice.group is not None:
         return Scheduled.WAITING_FOR_RESERVATION(f"disk {choice.disk} on {choice.node} is to be asked for space")
     return Scheduled.WAITING_FOR_ANOTHER_REPLICA()
-
-
-def _in_the_way(subject: Subject) -> str:
-    """Nodes that would do for a copy but for a user of the volume: a replica cannot get a disk while it is in use."""
-    view = subject.view
-    taken = [
-        f"{each.node_name} is taken by {each.name}, through which the volume is in use there"
-        for each in view.replicas
-        if subject.replica.diskful
-        and each.type is ReplicaType.ACCESS
-        and each.member is not None
-        and each.member.attached
-        and (listed := view.eligible(each.node_name)) is not None
-        and listed.lvm_volume_groups
-    ]
-    return f"; {'; '.join(taken)}: once it is detached, a copy can be there" if taken else ""
 
 
 def address_configured(subject: Subject) -> Verdict:
