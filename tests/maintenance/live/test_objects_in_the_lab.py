@@ -172,7 +172,7 @@ def test_whoever_changes_a_projection_sees_it_put_right() -> None:
             await lab.sleep(1)
             true = await lab.store.get(Permission, "p-1")
             await lab.store.patch(Permission, "p-1", patch={"spec": {"user": "mallory", "reason": "because"}})
-            await lab.store.patch_status(Permission, "p-1", patch={"status": {"deadline": None, "id": "x-p-9"}})
+            await lab.store.patch_status(Permission, "p-1", patch={"deadline": None, "id": "x-p-9"})
             made_up = Permission(metadata=ObjectMeta(name="p-77"), spec=true.spec)
             await lab.store.create(made_up)
             await lab.until_no_object(Permission, "p-77")
