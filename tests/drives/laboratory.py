@@ -31,7 +31,7 @@ from quorate.api.storage import (
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.rsc import ReplicatedStorageClassSpec
 from quorate.api.storage.rsp import PoolType, PoolVolumeGroup, ReplicatedStoragePoolSpec
-from quorate.drives.removal import USER
+from quorate.drives.view import USER
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.simulation import Simulation
 from quorate.engine.store import EventType

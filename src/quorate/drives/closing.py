@@ -18,13 +18,12 @@ def successor(each: DriveView, view: NodeView) -> Drive | None:
     return next((other.drive for other in view.drives if _replaces(other.drive, gone)), None)
 
 
-def writes(each: DriveView) -> Iterator[Write]:
-    """The permission is given back first; then the object goes."""
-    if each.request is not None:
-        if not each.request.deleting:
-            yield Delete(each.request)
-        return
-    yield Delete(each.drive)
+def requests_given_back(view: NodeView) -> Iterator[Write]:
+    """What was asked for a drive that is not there any more.
+
+    After its object: of a drive that is known and out, the broker keeps the lock until it is back.
+    """
+    return (Delete(request) for request in view.lost_requests if not request.deleting)
 
 
 def hint(each: DriveView, view: NodeView) -> str:

@@ -25,8 +25,8 @@ from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolu
 from quorate.api.struct import replace
 from quorate.drives import asked, closing, events, health, objects, others, removal, report
 from quorate.drives.phases import Facts, next_phase
-from quorate.drives.view import INDEXES, DriveView, NodeView, observe
-from quorate.engine import Controller, Key, Patch, PatchStatus, Plan, PlanEvent, Watch, Write, no_keys
+from quorate.drives.view import INDEXES, DriveView, NodeView, hosts_in, observe
+from quorate.engine import Controller, Delete, Key, Patch, PatchStatus, Plan, PlanEvent, Watch, Write, no_keys
 
 #: A node with a drive on its way out is looked at so often, in seconds, for what does not wake it: images and space.
 _WHILE_LEAVING: Final = 10.0
@@ -42,12 +42,13 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     given_up = {group.name for each in view.drives if removal.may_be_given_up(each) for group in each.groups}
     writes += objects.writes(view, given_up)
     writes += others.writes(view, given_up, now)
+    writes += closing.requests_given_back(view)
     for each in view.drives:
         if each.drive.deleting:
             continue
         successor = closing.successor(each, view)
         if successor is not None:
-            writes += closing.writes(each)
+            writes.append(Delete(each.drive))
             told.append(events.closed(each.drive, successor))
             continue
         opinion = health.judge(each.drive, around, now)
@@ -137,9 +138,7 @@ def _of_volume(volume: Volume) -> Iterable[Key]:
 
 
 def _of_request(request: PermissionRequest) -> Iterable[Key]:
-    if request.spec.user != removal.USER:
-        return ()
-    return tuple(Key("", action.host) for action in request.spec.actions if action.host)
+    return tuple(Key("", host) for host in hosts_in(request))
 
 
 def _of_lease(lease: Lease) -> Iterable[Key]:

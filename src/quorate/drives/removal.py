@@ -28,11 +28,10 @@ from quorate.api.maintenance.permission_request import PermissionRequestSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.storage import LVMLogicalVolume
 from quorate.drives.phases import Removal
-from quorate.drives.view import DriveView, NodeView, Owner, Piece, request_name
+from quorate.drives.view import USER, DriveView, NodeView, Owner, Piece, request_name
 from quorate.engine import Create, Delete, Write
 from quorate.volumes.waits import shortened
 
-USER: Final = "quorate-drives"
 #: How long a technician may take, from the permission on.
 AWAY: Final = Duration("24h")
 

@@ -32,6 +32,10 @@ GROUPS_OF: Final = "volume groups of a node"
 PIECES_IN: Final = "logical volumes in a group"
 VOLUMES_ON: Final = "volumes on a node"
 CLAIM_OF: Final = "claim of a volume"
+REQUESTS_FOR: Final = "requests for drives of a node"
+
+#: Whose requests to the broker are ours.
+USER: Final = "quorate-drives"
 
 CLAIM_INDEX: Final = Index(PersistentVolumeClaim, CLAIM_OF, lambda claim: filter(None, (claim.spec.volume_name,)))
 
@@ -40,6 +44,7 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(LVMVolumeGroup, GROUPS_OF, lambda group: (group.spec.local.node_name,)),
     Index(LVMLogicalVolume, PIECES_IN, lambda piece: (piece.spec.lvm_volume_group_name,)),
     Index(Volume, VOLUMES_ON, lambda volume: (volume.spec.node_id,)),
+    Index(PermissionRequest, REQUESTS_FOR, lambda request: hosts_in(request)),
     CLAIM_INDEX,
 )
 
@@ -141,6 +146,8 @@ class NodeView:
     groups: tuple[Group, ...] = ()
     #: Volumes of groups that are not there any more.
     lost_volumes: tuple[Volume, ...] = ()
+    #: Questions about drives that are not there any more.
+    lost_requests: tuple[PermissionRequest, ...] = ()
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
 
     @cached_property
@@ -152,6 +159,12 @@ class NodeView:
 def in_procedure(drive: Drive) -> bool:
     """Whether a drive is on its way out."""
     return drive.status.operational_status not in (None, OperationalStatus.OPERATIVE)
+
+
+def hosts_in(request: PermissionRequest) -> tuple[str, ...]:
+    """The nodes that a request of ours is about."""
+    ours = request.spec.user == USER
+    return tuple(dict.fromkeys(action.host for action in request.spec.actions if action.host)) if ours else ()
 
 
 def request_name(drive: Drive) -> str:
@@ -175,7 +188,8 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
     name = NodeName(key.name)
     drives = reader.find(Drive, DRIVES_OF, name)
     volumes = reader.find(Volume, VOLUMES_ON, name)
-    if not drives and not volumes:
+    requests = reader.find(PermissionRequest, REQUESTS_FOR, name)
+    if not drives and not volumes and not requests:
         return None
     found = reader.get(ClusterConfig, names.CLUSTER)
     config = ClusterConfigSpec() if found is None else found.spec
@@ -196,6 +210,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         ),
         groups=groups,
         lost_volumes=tuple(volume for volume in volumes if volume.spec.location not in there),
+        lost_requests=tuple(each for each in requests if each.name not in {request_name(drive) for drive in drives}),
         config=config,
     )
 
