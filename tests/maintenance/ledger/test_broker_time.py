@@ -99,6 +99,16 @@ def test_after_a_restart_a_clock_far_behind_the_ledger_is_not_believed_until_it_
     assert (time.now(), time.doubt) == (BEGIN + 7200 * SECOND, "")
 
 
+def test_a_new_term_goes_by_the_ledger_and_not_by_what_was_seen_in_an_old_one() -> None:
+    clock, time = begun()
+    clock.advance(10)
+    time.now()
+    clock.jump(-86400)
+    assert time.now() == BEGIN + 10 * SECOND
+    time.begin(clock.wall - 5 * SECOND)
+    assert (time.now(), time.doubt) == (clock.wall, "")
+
+
 def test_while_no_broker_ran_any_time_may_have_passed() -> None:
     _, time = begun(high_water=BEGIN - 10**9 * SECOND)
     assert (time.now(), time.doubt) == (BEGIN, "")

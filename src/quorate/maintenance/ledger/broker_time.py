@@ -14,7 +14,8 @@ nothing expires. There are three ways out:
 - a person says that the clock is right as it is (:meth:`BrokerTime.accept`): broker time goes there, and everything
   that was promised moves along, so that nothing expires by it.
 
-While no broker runs nobody watches the clock: a restart takes all time since the last write as passed.
+While no broker runs nobody watches the clock: a restart, like another leader, takes all time since the last write as
+passed.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class BrokerTime:
         self._monotonic = 0.0
 
     def begin(self, high_water: int) -> None:
-        """A ledger has been read: it is at least this late."""
-        self._now = max(self._now, high_water)
+        """A ledger has been read: it is at least this late. What was seen of the clock before counts no more."""
+        self._now, self._wall = high_water, None
         self.now()
 
     def now(self) -> int:
