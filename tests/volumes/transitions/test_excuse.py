@@ -174,18 +174,6 @@ def test_a_copy_that_is_up_alone_and_can_do_nothing_is_excused_and_replaced(
     assert story.shape() == ("D0 D2 D3" if level is BOTH else "D0 TB2 D3")
 
 
-def test_a_copy_that_is_cut_off_and_does_as_it_is_told_holds_up_a_change_of_votes_where_a_tie_is_broken() -> None:
-    """Decision 0004: it would be heard by whoever is shown."""
-    story = begin(AVAILABILITY, [D, D, TB], 0)
-    story.machines.cut([{1}, {0, 2, 3, 4}])
-    story.agents()
-    story.add(3, D)
-    with pytest.raises(AssertionError, match="not settled"):
-        story.settle(20)
-    assert not story.member(1).excused
-    assert story.waits().startswith("Divided: quorum is with [0] by tie-break only, while [1] is up without it")
-
-
 def test_one_that_is_slow_and_complains_of_nothing_is_given_time() -> None:
     story = begin(BOTH, [D, D, D], 0)
     story.add(3, D)

@@ -13,6 +13,8 @@ from quorate.lab.kernel.metadata import JUST_CREATED, Metadata
 from quorate.lab.kernel.resource import Device, PeerDevice, Resource
 from quorate.lab.kernel.states import Conn, Disk
 
+_WHOLE = (Disk.UP_TO_DATE, Disk.CONSISTENT)
+
 
 class Verdict(Enum):
     """What two replicas have to do when they meet, as the first of them sees it."""
@@ -115,13 +117,13 @@ def begin_generation(device: Device) -> None:
     uuid = fresh(device.resource, primary=True)
     adopt(device, uuid, away=set())
     reached = {peer.connection.peer_id for peer in device.peer_devices if peer.connection.now.conn is Conn.CONNECTED}
-    present = reached | {device.resource.node_id}
+    whole = {peer.connection.peer_id for peer in device.peer_devices if peer.now.disk in _WHOLE} & reached
     for peer in device.peer_devices:
         other = peer.peer
         takes_part = other is not None and (other.device.metadata is None or other.device.now.disk > Disk.UNKNOWN)
         if peer.connection.now.conn is Conn.CONNECTED and other is not None and takes_part:
-            behind = adopt(other.device, uuid, away=_slots(other.device) - present)
-            _same_as(other.device, uuid, present)
+            behind = adopt(other.device, uuid, away=_slots(other.device) - reached - {device.resource.node_id})
+            _same_as(other.device, uuid, whole | {device.resource.node_id})
             other.peer_uuid = peer.peer_uuid = uuid
             _spread(other.device, behind)
 
@@ -139,7 +141,7 @@ def adopt(device: Device, uuid: int, *, away: set[int]) -> set[int]:
     in_sight = {
         peer.connection.peer_id
         for peer in device.peer_devices
-        if peer.now.disk in (Disk.UP_TO_DATE, Disk.CONSISTENT) and peer.connection.peer_id not in away
+        if peer.now.disk in _WHOLE and peer.connection.peer_id not in away
     }
     behind = set()
     for node_id, slot in metadata.peers.items():
@@ -152,12 +154,12 @@ def adopt(device: Device, uuid: int, *, away: set[int]) -> set[int]:
     return behind
 
 
-def _same_as(device: Device, uuid: int, present: set[int]) -> None:
+def _same_as(device: Device, uuid: int, whole: set[int]) -> None:
     """Members that this one is not in touch with, but the primary is: they have this generation too."""
     metadata = device.metadata
     if metadata is None:
         return
-    for node_id in present & set(metadata.peers):
+    for node_id in whole & set(metadata.peers):
         slot = metadata.peers[node_id]
         if slot.bitmap_uuid and not same(slot.bitmap_uuid, uuid):
             metadata.push_history(slot.bitmap_uuid)
