@@ -108,6 +108,18 @@ async def test_a_request_that_its_owner_withdrew_is_not_asked_again_for_its_obje
     assert desk.broker.ledger.requests == ()
 
 
+async def test_what_its_owner_got_for_an_object_by_asking_is_not_given_to_it_again(desk: Desk) -> None:
+    await desk.ask("h2", user="bob")
+    await submit(desk, "h1")
+    await desk.done("bob-p-1", user="bob")
+    assert (await desk.check("alice-r-1")).status.code is ALLOW
+    answer = await submit(desk, "h1")
+    assert (answer.status.code, ids(answer)) == (ALLOW, ["alice-p-2"])
+    await desk.done("alice-p-2")
+    assert (await submit(desk, "h1")).permissions == ()
+    assert await desk.held() == []
+
+
 async def test_a_dry_run_of_an_object_changes_nothing(desk: Desk) -> None:
     before = desk.broker.ledger
     answer = await submit(desk, "h1", dry_run=True)

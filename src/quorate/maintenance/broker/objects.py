@@ -11,7 +11,7 @@ from quorate.maintenance.broker.permissions import give_back
 from quorate.maintenance.broker.requests import Requests
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import check_request
-from quorate.maintenance.entries import PermissionEntry, ServedEntry
+from quorate.maintenance.entries import PermissionEntry
 from quorate.maintenance.messages import Caller, Permission, PermissionRequest, PermissionResponse, Status
 
 
@@ -48,9 +48,6 @@ class Objects:
             answer = self._requests.decide_again(draft, stored, asked.availability_mode)
         else:
             answer = self._requests.decide(draft, asked, user, object_uid=object_uid)
-        if not answer.request_id and (answer.permissions or stored is not None):
-            # Nothing of it waits any more. What was refused without being stored may be asked again.
-            draft.serve(ServedEntry(object_uid=object_uid, code=answer.status.code, reason=answer.status.reason))
         return replace(answer, permissions=(*earlier, *answer.permissions))
 
     def _withdraw(self, draft: Draft, object_uid: str) -> None:

@@ -113,6 +113,8 @@ class Requests:
         permissions = self._grant(draft, entry, evaluation, request_id)
         if stored:
             draft.store(_rest(entry, evaluation, draft.now))
+        elif permissions:
+            _serve(draft, entry, evaluation)
         return granted(model, evaluation, permissions, request_id=request_id)
 
     def decide_again(
@@ -128,6 +130,7 @@ class Requests:
             draft.keep(_rest(asking, evaluation, draft.now))
         else:
             draft.drop(entry)
+            _serve(draft, entry, evaluation)
         if entry.owner == WALLE:
             follow_request(draft, entry, permissions, allowed=kept or evaluation.code is StatusCode.ALLOW)
         return granted(model, evaluation, permissions, request_id=entry.id if kept else "")
@@ -211,6 +214,12 @@ def _rest(entry: RequestEntry, evaluation: Evaluation, now: int) -> RequestEntry
     """What stays stored. An object is its own sign of life: looking at it again and again writes nothing."""
     rest = replace(entry, actions=evaluation.left)
     return rest if entry.object_uid else renewed(rest, now, evaluation.deadline)
+
+
+def _serve(draft: Draft, entry: RequestEntry, evaluation: Evaluation) -> None:
+    """Nothing of it waits any more: its object, if it has one, has its answer, whoever asked."""
+    if entry.object_uid:
+        draft.serve(ServedEntry(object_uid=entry.object_uid, code=evaluation.code, reason=evaluation.reason))
 
 
 def _reject(draft: Draft, request_id: str, user: str) -> None:
