@@ -34,7 +34,7 @@ class Diary:
         if self._troubles:
             raise self._troubles.pop(0)
 
-    def caught_up(self) -> None:
+    async def caught_up(self) -> None:
         self.lines.append("caught up")
 
     def end(self) -> None:

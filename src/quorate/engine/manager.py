@@ -94,7 +94,7 @@ class Tenure(Protocol):
         """
         ...
 
-    def caught_up(self) -> None:
+    async def caught_up(self) -> None:
         """Every cache has taken in a list made since; the workers come next."""
         ...
 
@@ -299,7 +299,7 @@ class Manager:
         for reflector in self._reflectors:
             await self._insist(reflector.refresh, "could not refresh a cache")
         for tenure in self._tenures:
-            tenure.caught_up()
+            await tenure.caught_up()
         return True
 
     async def _work(self, workers: Sequence[Worker[Any]]) -> None:

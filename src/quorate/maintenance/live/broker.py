@@ -24,6 +24,7 @@ from quorate.engine.cache import Cache
 from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
+from quorate.errors import QuorateError
 from quorate.locks import LockTable
 from quorate.maintenance.broker import Broker, Identities, Metrics
 from quorate.maintenance.live.allocation import Allocation
@@ -121,11 +122,10 @@ class LiveBroker:
         await self.broker.start(epoch or None, serve=False)
         await self._monitor.start()
 
-    def caught_up(self) -> None:
+    async def caught_up(self) -> None:
         """The caches show the cluster as it is: so does the model, and questions are answered."""
-        self.source.look_at_everything()
         self.source.set_markers(self.broker.ledger.markers)
-        self.source.settle()
+        await self.source.catch_up()
         self.locks.refresh()
         self.broker.serve()
         for work in (self._listen(), self._log.run(), self._monitor.run()):
@@ -141,7 +141,10 @@ class LiveBroker:
         """The process ends."""
         await self.broker.close()
         await asyncio.gather(*self._work, return_exceptions=True)
-        await self._log.flush()
+        try:
+            await self._log.flush()
+        except QuorateError as error:
+            log.warning("the last records of the broker's log are lost", error=str(error))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

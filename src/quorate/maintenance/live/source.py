@@ -8,6 +8,7 @@ and when time alone changes something: an agent has been silent for too long, or
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -47,6 +48,8 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
 
 #: How the ledger's markers name a node: this, and its number.
 _NODE_ITEM: Final = "node-"
+#: So many volumes are looked at before others are let through.
+SLICE: Final = 200
 #: Seconds after which something that is due by time is surely so.
 _A_MOMENT: Final = 0.001
 
@@ -101,10 +104,6 @@ class LiveSource:
                 self._note_marked(item)
             self._heard()
 
-    def look_at_everything(self) -> None:
-        """A new term begins: be sure."""
-        self._notes.open.everything = True
-
     @property
     def unsettled(self) -> bool:
         """Whether there is anything to look at."""
@@ -115,17 +114,43 @@ class LiveSource:
         return max(0.001, self._due[0][0] - self._clock.monotonic()) if self._due else None
 
     def settle(self) -> bool:
-        """Bring the model up to date; whether anything was different."""
+        """Bring the model up to date, or nearer to it where there is much to look at; whether it is another now."""
         if self._reader is None or not self.unsettled:
             return False
-        before = self._model.version
-        reader, noted = self._reader, self._notes.take()
-        found = reader.get(ClusterConfig, names.CLUSTER)
-        config = found.spec if found is not None else ClusterConfigSpec()
+        noted = self._notes.take()
         self._take_due(noted)
         if noted.everything:
-            self._note_all(reader, noted)
+            self._note_all(self._reader, noted)
         self._note_disputed(noted)
+        for volume in tuple(noted.volumes)[SLICE:]:
+            del noted.volumes[volume]
+            self._notes.open.volumes[volume] = None
+        return self._look(self._reader, noted)
+
+    async def catch_up(self) -> None:
+        """Look at everything once, with others let through in between: it may take longer than a lease lasts."""
+        assert self._reader is not None
+        noted = self._notes.take()
+        self._note_all(self._reader, noted)
+        nodes, drives, volumes_ = list(noted.nodes), list(noted.drives), list(noted.volumes)
+        for at in range(0, len(nodes), SLICE):
+            self._look(self._reader, Noted(nodes=dict.fromkeys(nodes[at : at + SLICE])))
+            await asyncio.sleep(0)
+        for at in range(0, len(drives), SLICE):
+            self._look(self._reader, Noted(drives=dict.fromkeys(drives[at : at + SLICE])))
+            await asyncio.sleep(0)
+        for at in range(0, len(volumes_), SLICE):
+            self._look(self._reader, Noted(volumes=dict.fromkeys(volumes_[at : at + SLICE])))
+            await asyncio.sleep(0)
+        while self._notes.open:  # what changed meanwhile
+            self.settle()
+            await asyncio.sleep(0)
+
+    def _look(self, reader: Reader, noted: Noted) -> bool:
+        """At what is noted; whether the model is another."""
+        before = self._model.version
+        found = reader.get(ClusterConfig, names.CLUSTER)
+        config = found.spec if found is not None else ClusterConfigSpec()
         for node in tuple(noted.nodes):
             self._hear(reader, config, node, noted)
         for drive in noted.drives:
@@ -184,8 +209,7 @@ class LiveSource:
 
     def _claim_changed(self, volume: VolumeName) -> None:
         """A step is about to be written, or its outcome is known. The next decision must see that."""
-        self._notes.open.volumes[volume] = None
-        if self.settle():
+        if self._reader is not None and self._look(self._reader, Noted(volumes={volume: None})):
             self._heard()
 
     # Nodes
