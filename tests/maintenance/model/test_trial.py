@@ -29,7 +29,7 @@ def picture(made: Scene, trial: Trial) -> object:
         dict(trial.taken),
         [trial.touches(group) for group in made.model.group_items()],
         [
-            (list(tally.nodes), tally.down, {action: number for action, number in tally.by_action.items() if number})
+            (list(tally.nodes), tally.down)
             for tally in (trial.tally(counter) for counter in counters if counter is not None)
         ],
     )
@@ -61,4 +61,4 @@ def test_a_trial_knows_what_it_has_of_groups_and_counters() -> None:
     assert trial.touches(first)
     assert not trial.touches(second)
     tally = trial.tally(made.model.cluster)
-    assert (list(tally.nodes), tally.down, tally.by_action) == ([node], 1, {0: 1})
+    assert (list(tally.nodes), tally.down) == ([node], 1)

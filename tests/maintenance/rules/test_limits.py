@@ -152,6 +152,13 @@ def test_a_node_that_is_surely_down_may_be_worked_on_whatever_the_limits_and_gro
     assert scene.ask("h1").code is TEMP
 
 
+def test_a_down_node_that_the_request_takes_counts_once() -> None:
+    scene = Scene(config=settings(cluster=limits(2)))
+    scene.node(1, state=DOWN)
+    assert scene.ask("h1", "h2").code is ALLOW
+    assert granted(scene.ask("h1", "h2", "h3", partial=True)) == ["h1", "h2"]
+
+
 def test_a_silent_node_does_not_stand_in_its_own_way() -> None:
     scene = Scene(config=settings(cluster=limits(1)))
     scene.node(1, state=DOWN, surely_down=False)

@@ -197,6 +197,14 @@ def test_a_request_blocks_only_for_what_is_left_of_it() -> None:
     assert granted(scene.ask("h1", "h2", partial=True)) == ["h1"]
 
 
+def test_a_request_behind_another_does_not_stand_in_its_own_way() -> None:
+    scene = Scene()
+    scene.queue("h1", order=1)
+    scene.queue("h2", order=2)
+    assert scene.ask("h2", order=2).code is ALLOW
+    assert scene.ask("h1", order=2).code is TEMP
+
+
 def test_behind_somebody_in_the_queue_it_is_worth_looking_again_after_the_usual_time() -> None:
     scene = Scene()
     scene.queue("h1", order=1)

@@ -30,6 +30,15 @@ def test_so_many_rings_of_five_may_be_away(mode: str, allowed: int) -> None:
         scene.hold(f"h{number}")
 
 
+@pytest.mark.parametrize(("to_select", "allowed"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2)])
+def test_keep_available_leaves_more_than_half_of_those_to_select(to_select: int, allowed: int) -> None:
+    scene = five(to_select=to_select)
+    for number in range(1, allowed + 1):
+        assert scene.ask(f"h{number}", mode=KEEP).code is ALLOW
+        scene.hold(f"h{number}")
+    assert scene.ask("h5", mode=KEEP).code is TEMP
+
+
 def test_a_refusal_says_that_it_is_the_rings() -> None:
     scene = five()
     scene.hold("h2")

@@ -25,15 +25,13 @@ class Taken(NamedTuple):
 class Tally:
     """Nodes that were taken from a counter."""
 
-    __slots__ = ("by_action", "down", "nodes")
+    __slots__ = ("down", "nodes")
 
     def __init__(self) -> None:
         #: In the order in which they were taken.
         self.nodes: dict[NodeItem, Taken] = {}
         #: How many of them are down: the counter has those already.
         self.down = 0
-        #: How many were taken for each action.
-        self.by_action: dict[int, int] = {}
 
     def count(self, node: NodeItem, taken: Taken, step: int) -> None:
         """One more, or (-1) one less."""
@@ -42,7 +40,6 @@ class Tally:
         else:
             del self.nodes[node]
         self.down += step * (node.state is HostState.DOWN)
-        self.by_action[taken.action] = self.by_action.get(taken.action, 0) + step
 
 
 class Trial:

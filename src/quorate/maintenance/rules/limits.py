@@ -56,8 +56,7 @@ def _objection(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, limits: L
     if allowed is None:
         return None
     tally = inquiry.trial.tally(counter)
-    own = tally.by_action.get(inquiry.action, 0) if inquiry.partial else len(tally.nodes)
-    locked, down = (own, 0) if inquiry.ideal else _others(inquiry, node, counter, tally)
+    locked, down = (len(tally.nodes), 0) if inquiry.ideal else _others(inquiry, node, counter, tally)
     if locked + down < allowed or (inquiry.mode is AvailabilityMode.FORCE_RESTART and not locked):
         return None
     issue = IssueType.TENANT_DISABLED_NODES_LIMIT_REACHED if counter.tenant else IssueType.DISABLED_NODES_LIMIT_REACHED
@@ -66,9 +65,10 @@ def _objection(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, limits: L
         f"{node.label} cannot go: {allowed} of {counter.size} nodes {whose} may be away, and {locked + down} are: "
         f"{locked} locked, {down} down"
     )
-    obstacles = _first_few(inquiry, counter, tally)
-    if own >= allowed:
-        return Objection(StatusCode.DISALLOW, issue, message, obstacles)
+    own = chain.from_iterable(locks_on(inquiry, taken) for taken in islice(tally.nodes, MAX_BLOCKERS))
+    if inquiry.ideal:
+        return Objection(StatusCode.DISALLOW_TEMP, issue, message, tuple(own))
+    obstacles = (*islice(own, MAX_BLOCKERS), *_first_few(inquiry, counter))
     deadline = _deadline(inquiry, counter, locked, down, allowed)
     return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, deadline)
 
@@ -149,16 +149,15 @@ def _held_until(inquiry: Inquiry, node: NodeItem) -> int:
     return _end(inquiry, node) or inquiry.retry_at
 
 
-def _first_few(inquiry: Inquiry, counter: NodeCounter, tally: Tally) -> tuple[Obstacle, ...]:
-    """What is away or locked: what the request takes itself, then the others, remembered for its next action."""
+def _first_few(inquiry: Inquiry, counter: NodeCounter) -> tuple[Obstacle, ...]:
+    """What others have locked, or is away; remembered for the request's next action."""
     known = inquiry.memory.get((counter, inquiry.horizon, "first few"))
     if not isinstance(known, tuple):
         nodes = (inquiry.model.known_node(node) for _, nodes in counter.standings() for node in nodes)
         found = (_obstacle(inquiry, node) for node in nodes)
         known = tuple(islice((obstacle for obstacle in found if obstacle is not None), MAX_BLOCKERS))
         inquiry.memory[counter, inquiry.horizon, "first few"] = known
-    own = chain.from_iterable(locks_on(inquiry, node) for node in islice(tally.nodes, MAX_BLOCKERS))
-    return (*islice(own, MAX_BLOCKERS), *known)
+    return known
 
 
 def _obstacle(inquiry: Inquiry, node: NodeItem) -> Obstacle | None:

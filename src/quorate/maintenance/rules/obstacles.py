@@ -137,10 +137,7 @@ def weigh(
     obstacles: Sequence[Obstacle],
     allows: Callable[[Sequence[Obstacle]], bool],
 ) -> Objection:
-    """A rule refuses because of these. If those of the request itself are enough for that, it contradicts itself."""
-    own = [obstacle for obstacle in obstacles if obstacle.taken is not None and inquiry.concerns(obstacle.taken)]
-    if own and not allows(own):
-        return Objection(StatusCode.DISALLOW, issue, message, own)
+    """A rule refuses because of these; not before enough of them have ended."""
     return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, _earliest(inquiry, obstacles, allows))
 
 

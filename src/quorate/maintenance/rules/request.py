@@ -129,9 +129,10 @@ def _for_good(inquiry: Inquiry, items: Sequence[Item], objection: Objection) -> 
     contradiction = _take_in_turn(inquiry, items)
     inquiry.trial.undo(mark)
     inquiry.trial, inquiry.ideal = trial, False
-    if contradiction is None or not any(obstacle.taken is not None for obstacle in contradiction.obstacles):
+    if contradiction is None or not contradiction.obstacles:
         return objection
-    message = f"{objection.message}; besides, the request contradicts itself: {contradiction.message}"
+    besides = "" if contradiction.message == objection.message else f"; besides, {contradiction.message}"
+    message = f"{objection.message}{besides}: the request contradicts itself"
     return replace_fields(objection, code=StatusCode.DISALLOW, message=message, deadline=None)
 
 
