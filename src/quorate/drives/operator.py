@@ -22,7 +22,7 @@ from quorate.api import annotation_keys, conditions, labels
 from quorate.api.annotation_keys import Release
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import DriveHealth, Presence
-from quorate.api.baremetal.volume import VolumeUsage
+from quorate.api.baremetal.volume import VolumeStatus, VolumeUsage
 from quorate.api.conditions.drive import Released
 from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.meta import VolumeName
@@ -126,7 +126,7 @@ def _told(volume: Volume, found: Progress) -> Patch:
     return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
 
 
-def _status(volume: Volume, found: Progress, now: datetime) -> Any:
+def _status(volume: Volume, found: Progress, now: datetime) -> VolumeStatus:
     verdict = found.verdict
     meaning = Released.RELEASED.meaning
     words = "" if found.usage is VolumeUsage.RELEASED and verdict.message == meaning else verdict.message

@@ -6,6 +6,7 @@ before SUSPECT ones, whose volumes must be whole; then whoever waits longest. ``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,29 +61,58 @@ class Turns:
 
 
 def observe(reader: Reader, _: Key) -> Turns | None:
-    """Gather everybody who is not done; None: nobody waits."""
+    """Gather everybody who is on the way, and who could be next; None: nobody waits.
+
+    Looking at a volume costs more than looking at its Volume: of those that wait, no more are looked at than a node
+    could have on the move at once.
+    """
     config = reader.get(ClusterConfig, names.CLUSTER)
-    moves: list[Move] = []
-    waiting: dict[str, Waiting] = {}
-    views: dict[str, VolumeView | None] = {}
+    limits = (ClusterConfigSpec() if config is None else config.spec).drain
+    found = _Gathering(reader)
+    waiting: list[Volume] = []
     for volume in reader.list(Volume, names.NAMESPACE):
-        name = volume.metadata.labels.get(labels.REPLICATED_VOLUME)
-        if not name or volume.deleting or volume.status.usage in _OVER or volume.status.usage is None:
+        if volume.deleting or volume.status.usage in _OVER or volume.status.usage is None:
             continue
-        if name not in views:
-            views[name] = None if is_released_outside(reader, name) else volumes.observe(reader, VolumeName(name))
-        view = views[name]
+        if volume.metadata.annotations.get(annotation_keys.RELEASE) == Release.PROCESSING:
+            found.look_at(volume)
+        else:
+            waiting.append(volume)
+    next_ones: Counter[str] = Counter()
+    for volume in sorted(waiting, key=lambda each: (_rank(each), each.name)):
+        node = volume.spec.node_id
+        if next_ones[node] < limits.max_moves_per_node and found.look_at(volume):
+            next_ones[node] += 1
+    return Turns(limits, tuple(found.moves), found.waiting) if found.moves else None
+
+
+class _Gathering:
+    """Looks at volumes, each once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.moves: list[Move] = []
+        self.waiting: dict[str, Waiting] = {}
+        self._reader = reader
+        self._views: dict[str, VolumeView | None] = {}
+
+    def look_at(self, volume: Volume) -> bool:
+        """Whether it is ours to move, and could be."""
+        name = volume.metadata.labels.get(labels.REPLICATED_VOLUME, "")
+        view = self._view(name) if name else None
         replica = view.replica(ReplicaName(volume.name[:-_DISK_SUFFIX])) if view is not None else None
         if view is None or view.rv is None or replica is None or progress.has_left(view, replica):
-            continue
-        found = _move(reader, view, replica, volume)
-        if found is not None:
-            moves.append(found[0])
-            waiting[volume.name] = found[1]
-    if not moves:
-        return None
-    limits = (ClusterConfigSpec() if config is None else config.spec).drain
-    return Turns(limits, tuple(moves), waiting)
+            return False
+        found = _move(self._reader, view, replica, volume)
+        if found is None:
+            return False
+        self.moves.append(found[0])
+        self.waiting[volume.name] = found[1]
+        return True
+
+    def _view(self, name: str) -> VolumeView | None:
+        if name not in self._views:
+            outside = is_released_outside(self._reader, name)
+            self._views[name] = None if outside else volumes.observe(self._reader, VolumeName(name))
+        return self._views[name]
 
 
 def decide(turns: Turns, now: datetime, _: Random) -> Plan:

@@ -1,0 +1,121 @@
+"""``quorate drive`` as a command: what it shows, what it says to the cluster, and how it follows a replacement."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
+from typing import Any
+
+from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DriveSpec
+from quorate.api.meta import Bytes, NodeName, ObjectMeta
+from quorate.engine.store import Store
+from tests.cli.test_controller import PATIENCE, api
+
+
+async def drive(*words: str) -> tuple[int | None, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "quorate", "drive", *words, stdout=PIPE, stderr=PIPE
+    )
+    async with asyncio.timeout(PATIENCE):
+        out, complaints = await process.communicate()
+    assert "Traceback" not in complaints.decode()
+    return process.returncode, out.decode(), complaints.decode()
+
+
+async def made(store: Store, name: str, slot: str, **status: Any) -> None:
+    spec = DriveSpec(
+        uuid=name,
+        serial_number=f"SN-{name}",
+        node_id=NodeName("node-1"),
+        slot=slot,
+        path=f"/dev/sd{name}",
+        size=Bytes(960 * 10**9),
+    )
+    await store.create(Drive(metadata=ObjectMeta(name=name), spec=spec))
+    if status:
+        await store.patch_status(Drive, name, patch=status)
+
+
+def released(message: str, status: str = "True", reason: str = "Released") -> list[dict[str, str]]:
+    return [
+        {
+            "type": "Released",
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": "2026-11-16T12:00:00Z",
+        }
+    ]
+
+
+async def test_drives_are_listed_and_shown(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="GOOD", operationalStatus="OPERATIVE", presence="ONLINE")
+        await made(
+            store, "b", "2", health="BAD", operationalStatus="RELEASING", progress=40, message="3 of 7 have left"
+        )
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        code, out, _ = await drive("list", *where)
+        assert code == 0
+        assert "SN-a" in out
+        assert "3 of 7 have left" in out
+        assert "40 %" in out
+        code, out, _ = await drive("show", "node-1/2", *where)
+        assert code == 0
+        assert "→ Move data away" in out
+        assert "960 GB" in out
+        code, out, _ = await drive("show", "SN-a", *where, "-o", "json")
+        assert json.loads(out)["drive"]["spec"]["SerialNumber"] == "SN-a"
+        code, _, complaints = await drive("show", "node-9/9", *where)
+        assert code == 1
+        assert "there is no drive node-9/9" in complaints
+
+
+async def test_a_replacement_is_asked_for_and_followed(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="GOOD", operationalStatus="OPERATIVE")
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+
+        async def controllers() -> None:
+            """What they would do, a moment after they are told."""
+            while DRIVE_HEALTH[0] not in (await store.get(Drive, "a")).metadata.annotations:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # a server cannot be waited for otherwise
+            moving = released("v: 40 % copied", "False", "Releasing")
+            await store.patch_status(
+                Drive, "a", patch={"operationalStatus": "RELEASING", "progress": 40, "conditions": moving}
+            )
+            await asyncio.sleep(2)
+            done = {"operationalStatus": "RELEASED", "progress": 100, "conditions": released("empty")}
+            await store.patch_status(Drive, "a", patch=done)
+
+        playing = asyncio.create_task(controllers())
+        code, out, _ = await drive("replace", "node-1/1", *where)
+        await playing
+        assert code == 0
+        assert "→ Move data away: v: 40 % copied" in out
+        assert "quorate drive ready node-1/1" in out
+        said = (await store.get(Drive, "a")).metadata.annotations
+        assert said == {DRIVE_HEALTH[0]: "BAD"}
+
+
+async def test_a_failure_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="BAD", operationalStatus="FAILED", message="no copy of v is left")
+        code, _, complaints = await drive("ready", "SN-a", "--kubeconfig", str(tmp_path / "kubeconfig"))
+        assert code == 1
+        assert "no copy of v is left" in complaints
+
+
+async def test_a_drive_is_taken_back_with_one_word(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", operationalStatus="RELEASED")
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        code, _, _ = await drive("restart", "a", "--good", "--no-wait", *where)
+        assert code == 0
+        said = (await store.get(Drive, "a")).metadata.annotations
+        assert said == {DRIVE_REPLACEMENT[0]: "restart", DRIVE_HEALTH[0]: "GOOD"}
