@@ -201,7 +201,7 @@ def test_another_part_on_the_same_node_or_drive_is_not_away_because_of_what_is_a
     parts = tuple(VDiskInfo(id=part(n), node=place.node, drives=(place,)) for n, place in enumerate(places))
     scene.model.put_group(GroupInfo(id=0, species=Species.MIRROR_3, vdisks=parts))
     scene.node(1, state=DOWN)
-    assert scene.ask(replace_devices("pdisk-1-1"), mode=KEEP).code is ALLOW
+    assert scene.ask(replace_devices("pdisk-1-1")).code is ALLOW
     scene.node(1)
     scene.model.put_drive(DriveInfo(id=DriveId(2, 1), state=DOWN))
     assert scene.ask(replace_devices("vdisk-0-1-0-2-0")).code is ALLOW

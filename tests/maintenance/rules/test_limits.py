@@ -195,6 +195,14 @@ def test_the_deadline_is_when_few_enough_are_away() -> None:
     assert scene.ask("h1", now=NOW + 40 * MINUTE).code is ALLOW
 
 
+def test_the_first_node_of_a_host_does_not_end_before_the_second_is_asked_for() -> None:
+    scene = Scene(config=settings(cluster=limits(2)))
+    scene.node(2, host="h1")
+    scene.hold("h3", lasts=9 * MINUTE)
+    for partial in (True, False):
+        assert scene.ask("h1", partial=partial).deadline == NOW + 9 * MINUTE
+
+
 def test_by_force_it_is_also_when_nothing_is_locked() -> None:
     scene = Scene(config=settings(cluster=limits(1)))
     scene.node(8, state=DOWN)

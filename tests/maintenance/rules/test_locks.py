@@ -257,6 +257,22 @@ def test_a_contradiction_is_told_even_while_something_else_is_in_the_way() -> No
     assert scene.ask("h1", "h2", mode=FORCE, partial=True).refusals[0].code is TEMP
 
 
+def test_a_node_that_is_down_takes_its_parts_as_one_that_is_up_does() -> None:
+    scene = Scene()
+    scene.group(range(1, 9))
+    scene.node(1, state=DOWN)
+    assert granted(scene.ask("h1", "h2", mode=FORCE, partial=True)) == ["h1"]
+    assert scene.ask("h1", "h2", mode=FORCE).code is DISALLOW
+
+
+def test_another_action_of_a_partial_request_is_no_contradiction_and_keeps_what_it_took() -> None:
+    scene = Scene()
+    scene.group([1, 4, 5], Species.MIRROR_3)
+    answer = scene.ask("h4", replace_devices("pdisk-2-1", "pdisk-4-1"), "h1", mode=FORCE, partial=True)
+    assert granted(answer) == ["h4"]
+    assert [refusal.code for refusal in answer.refusals] == [TEMP, TEMP]
+
+
 def test_what_would_pass_in_time_is_no_contradiction() -> None:
     scene = Scene()
     scene.group([1, 3, 4], Species.MIRROR_3)

@@ -134,6 +134,16 @@ def test_the_tie_breaker_may_go_while_both_copies_are_there_and_not_while_one_is
     assert scene(availability(away=(2,))).ask("h3", mode=KEEP).code is TEMP
 
 
+def test_a_tie_breaker_breaks_no_tie_among_an_odd_number() -> None:
+    assert scene(volume(3, tie_breaker=True, away=(2,))).ask("h1", mode=KEEP).code is TEMP
+
+
+def test_a_host_that_was_refused_goes_on_using_its_volume() -> None:
+    made = scene(consistency(attached=(8,)))
+    made.hold("h8")
+    assert granted(made.ask("h8", "h1", partial=True)) == []
+
+
 def test_keep_available_asks_only_that_it_stays_writable() -> None:
     five = volume(5, copies=1, away=(5,))
     assert scene(five).ask("h1").code is TEMP
@@ -154,6 +164,7 @@ def test_copies_that_are_behind_do_not_count() -> None:
     assert scene(both(behind=(2,))).ask("h1", mode=KEEP).code is TEMP
     assert scene(both(behind=(1,))).ask("h1", mode=KEEP).code is ALLOW
     assert scene(availability(behind=(2,), attached=())).ask("h1", mode=KEEP).code is TEMP
+    assert scene(both(behind=(2,), attached=())).ask("h1", mode=KEEP).code is TEMP
 
 
 @pytest.mark.parametrize("mode", [MAX, KEEP, FORCE])

@@ -29,7 +29,6 @@ class Inquiry:
         "model",
         "now",
         "partial",
-        "permission_duration",
         "rank",
         "retry_at",
         "taken",
@@ -65,14 +64,12 @@ class Inquiry:
         #: What a rule found out and need not find out again for the next action.
         self.memory: dict[object, object] = {}
         self.action = -1
-        self.permission_duration = 0
         self.horizon = now
         self.taken = Taken(-1, now)
 
     def turn_to(self, action: Action, *, permission_duration: int) -> None:
         """The next action: it may begin until its permission ends, and then takes its time."""
         self.action += 1
-        self.permission_duration = permission_duration
         self.horizon = later(self.now, action.duration or 0, permission_duration)
         self.taken = Taken(self.action, later(self.now, permission_duration))
 
