@@ -145,7 +145,8 @@ def refuses(rule: Callable[[], None]) -> bool:
 def in_perfect_order(world: World) -> World:
     """The same cluster, all of it up since ever, and nothing decided."""
     nodes = {
-        name: replace(node, state=HostState.UP, start_time=-COOL_DOWN, surely_down=False)
+        # What is surely down may be worked on whatever goes with it, so it cannot stand in its own way.
+        name: replace(node, state=HostState.UP, start_time=-COOL_DOWN)
         for name, node in world.nodes.items()
     }
     drives = {name: replace(drive, state=HostState.UP) for name, drive in world.drives.items()}

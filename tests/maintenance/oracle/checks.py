@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode, TenantPolicy
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.moments import SECOND
 from quorate.maintenance.nouns import DriveId, Species, VDiskId, VDiskInfo
-from tests.maintenance.oracle.locks import Asker, lock_on, rule
+from tests.maintenance.oracle.locks import Asker, lock_on, rule, taken_of
 from tests.maintenance.oracle.volumes import check_volume, others
 from tests.maintenance.oracle.world import Item, No, World
 
@@ -132,13 +132,12 @@ def check_erasure_group(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
     if group.species.parity_parts == 0 and asker.mode is not FORCE:
         raise No(StatusCode.DISALLOW, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, "no redundancy")
     locked, away = others(world, group, vdisk, asker)
-    by_itself = LockKind.TEMPORARY in locked.values()
     lost = {vdisk.id, *locked, *away}
     match asker.mode:
         case AvailabilityMode.MAX_AVAILABILITY:
             fine = len(lost) <= 1
         case AvailabilityMode.KEEP_AVAILABLE:
-            fine = not by_itself and can_do_without(group.species, lost)
+            fine = not taken_of(group, asker) and can_do_without(group.species, lost)
         case AvailabilityMode.FORCE_RESTART:
             fine = not locked
     if not fine:

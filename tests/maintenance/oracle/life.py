@@ -271,6 +271,7 @@ class Life:
             order=0,
             priority=-101,
             permission=permission.id,
+            going=frozenset(item for item in self.world.items_if_known(permission.action) if isinstance(item, int)),
         )
         return passes(self.world, permission.action, asker)
 

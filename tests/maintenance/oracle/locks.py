@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, LockKind, TenantPolicy
 from quorate.maintenance.moments import later
-from quorate.maintenance.nouns import VDiskInfo
+from quorate.maintenance.nouns import GroupInfo, VDiskInfo
 from tests.maintenance.oracle.world import Item, No, World
 
 T = TypeVar("T")
@@ -93,6 +93,12 @@ def lock_on(world: World, item: Item, asker: Asker) -> LockKind | None:
         if any(item in world.items_if_known(action) for action in request.actions):
             return LockKind.SCHEDULED_REQUEST
     return LockKind.TEMPORARY if item in asker.earlier | asker.same_action else None
+
+
+def taken_of(group: GroupInfo, asker: Asker) -> bool:
+    """Whether the same request has taken a replica of a group already, whoever else holds it."""
+    taken = asker.earlier | asker.same_action
+    return any({vdisk.id, *vdisk.drives, vdisk.node} & taken for vdisk in group.vdisks)
 
 
 def lock_on_vdisk(world: World, vdisk: VDiskInfo, asker: Asker) -> LockKind | None:

@@ -100,3 +100,18 @@ def test_a_task_of_walle_keeps_what_a_plain_check_granted(begin: type[Both]) -> 
     assert both.product.walle_remove("t") is StatusCode.OK
     listed = ManagePermission(command=PermissionCommand.LIST, user=WALLE)
     assert both.product.manage_permission(listed).permissions == ()
+
+
+def test_what_is_surely_down_waits_for_its_lock_and_is_not_refused_for_good(begin: type[Both]) -> None:
+    """It may be worked on whatever goes with it: two parts of a group on it are no contradiction while it is down."""
+    world = cluster(4, Species.BLOCK_4_2)
+    second = DriveId(1, 2)
+    world.drives[second] = DriveInfo(id=second)
+    parts = (*world.groups[0].vdisks, VDiskInfo(id=VDiskId(0, 1, 0, 9, 0), node=1, drives=(second,)))
+    world.groups[0] = replace(world.groups[0], vdisks=parts)
+    both = begin(world)
+    both.put(1, HostState.DOWN)
+    assert both.request("h1").code is ALLOW
+    assert both.request("h1", user="bob").code is TEMP
+    both.manage(PermissionCommand.DONE, "alice-p-1")
+    assert both.request("h1", user="bob").code is ALLOW

@@ -12,10 +12,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from quorate.api.maintenance.action import ActionType, AvailabilityMode, HostState, StatusCode, TenantPolicy
+from quorate.api.maintenance.action import AvailabilityMode, HostState, StatusCode, TenantPolicy
 from quorate.api.struct import replace as struct_replace
 from quorate.maintenance.messages import (
-    Action,
     CheckRequest,
     ManageNotification,
     ManagePermission,
@@ -30,7 +29,7 @@ from quorate.maintenance.messages import (
 from quorate.maintenance.moments import SECOND
 from tests.maintenance.oracle import clusters
 from tests.maintenance.oracle.asking import moments, unfair
-from tests.maintenance.oracle.clusters import BEGIN
+from tests.maintenance.oracle.clusters import BEGIN, Pick
 from tests.maintenance.oracle.life import WALLE, Life, Said
 from tests.maintenance.oracle.product import Product, weigh_both
 from tests.maintenance.oracle.safety import broken_promises
@@ -40,46 +39,13 @@ from tests.maintenance.oracle.world import DAY, World
 FULL = os.environ.get("QUORATE_ORACLE") == "full"
 USERS = ("alice", "bob")
 MODES = st.sampled_from(AvailabilityMode)
-#: More often up than not: a cluster of which nothing is left teaches nothing.
-STATES = st.sampled_from([HostState.UP] * 4 + [HostState.DOWN] * 2 + [HostState.UNKNOWN, HostState.RESTART])
-DURATIONS = st.sampled_from([None, 0, 1, 60 * SECOND, 600 * SECOND, 7200 * SECOND, 2**64 - 1])
+STATES = st.sampled_from(clusters.STATES)
 SPANS = (1, SECOND, 29 * SECOND, 120 * SECOND, 300 * SECOND, 3600 * SECOND, DAY)
 
 
-@st.composite
-def actions(draw: st.DrawFn, world: World, *, durations: st.SearchStrategy[int | None] = DURATIONS) -> Action:
-    """Mostly something that exists."""
-    kind = draw(st.sampled_from(["host"] * 5 + ["node", "service", "drive", "drive", "path", "vdisk", "nonsense"]))
-    duration = draw(durations)
-    node = world.nodes[draw(st.sampled_from(sorted(world.nodes)))]
-    match kind:
-        case "host":
-            return Action(type=ActionType.SHUTDOWN_HOST, host=node.host, duration=duration)
-        case "node":
-            return Action(type=ActionType.SHUTDOWN_HOST, host=str(node.id), duration=duration)
-        case "service":
-            service = draw(st.sampled_from(["storage", "dynnode", "storage", "other"]))
-            return Action(type=ActionType.RESTART_SERVICES, host=node.host, services=(service,), duration=duration)
-        case "drive":
-            names = draw(st.lists(st.sampled_from(sorted(map(str, world.drives))), min_size=1, max_size=2, unique=True))
-            return Action(type=ActionType.REPLACE_DEVICES, devices=tuple(names), duration=duration)
-        case "path":
-            path = draw(st.sampled_from(["/dev/sda", "/dev/sdb"]))
-            return Action(type=ActionType.REPLACE_DEVICES, host=node.host, devices=(path,), duration=duration)
-        case "vdisk":
-            known = sorted(str(vdisk.id) for vdisk in world.vdisks())
-            name = draw(st.sampled_from([*known, "vdisk-9-1-0-0-0"]))
-            return Action(type=ActionType.REPLACE_DEVICES, devices=(name,), duration=duration)
-    return draw(
-        st.sampled_from(
-            [
-                Action(type=ActionType.SHUTDOWN_HOST, host="nowhere"),
-                Action(type=ActionType.STOP_SERVICES, host=node.host),
-                Action(type=ActionType.REPLACE_DEVICES, devices=("pdisk-99-1",)),
-                Action(host=node.host),
-            ]
-        )
-    )
+def picker(data: st.DataObject) -> Pick:
+    """Let Hypothesis choose."""
+    return lambda options: data.draw(st.sampled_from(options))
 
 
 def assert_same(got: Said, expected: Said) -> None:
@@ -98,8 +64,10 @@ class Histories(RuleBasedStateMachine):
     desk: Desk
     product: Product
 
-    @initialize(world=clusters.worlds())
-    def begin(self, world: World) -> None:
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        world = clusters.cluster(picker(data))
+        note(repr(world))
         self.life = Life(world, BEGIN)
         self.product = Product(world, BEGIN)
         self.desk = Desk(self.life)
@@ -146,14 +114,13 @@ class Histories(RuleBasedStateMachine):
         self.ask_for_something(data, user, AvailabilityMode.KEEP_AVAILABLE)
 
     def ask_for_something(self, data: st.DataObject, user: str, mode: AvailabilityMode) -> None:
-        asked = data.draw(st.lists(actions(self.world), min_size=1, max_size=5))
         message = PermissionRequest(
             user=user,
-            actions=tuple(asked),
+            actions=clusters.actions(picker(data), self.world, 5),
             partial_permission_allowed=data.draw(st.booleans()),
             schedule=data.draw(st.booleans()),
             dry_run=data.draw(st.integers(0, 5)) == 0,
-            duration=data.draw(DURATIONS),
+            duration=data.draw(st.sampled_from(clusters.DURATIONS)),
             tenant_policy=data.draw(st.sampled_from(TenantPolicy)),
             availability_mode=mode,
             priority=data.draw(st.sampled_from([0, 0, 0, -10, 20])),
@@ -196,8 +163,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data(), user=st.sampled_from(USERS), offset=st.sampled_from([-3600, 0, 60, 700, 100_000]))
     def notify(self, data: st.DataObject, user: str, offset: int) -> None:
-        asked = data.draw(st.lists(actions(self.world), min_size=1, max_size=2))
-        message = NotificationRequest(user=user, actions=tuple(asked), time=self.life.now + offset * SECOND)
+        asked = clusters.actions(picker(data), self.world, 2)
+        message = NotificationRequest(user=user, actions=asked, time=self.life.now + offset * SECOND)
         self.both("notification", message)
 
     @rule(data=st.data(), user=st.sampled_from(USERS), command=st.sampled_from(NotificationCommand))
@@ -277,7 +244,7 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def volume_changes(self, data: st.DataObject) -> None:
         number = data.draw(st.sampled_from([one.id for one in self.world.groups.values() if one.volume is not None]))
-        self.world.groups[number] = data.draw(clusters.volume(self.world, number))
+        self.world.groups[number] = clusters.volume(picker(data), self.world, number)
         self.product.model.put_group(self.world.groups[number])
         self.changed()
 
@@ -297,7 +264,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def configure(self, data: st.DataObject) -> None:
-        config = data.draw(clusters.settings())
+        config = clusters.settings(picker(data))
         note(f"cluster {config.cluster_limits}, tenants {config.tenant_limits}, retry {config.default_retry_time}")
         self.world.settings = config
         self.product.set_config(config)

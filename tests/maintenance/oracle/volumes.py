@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
 from quorate.maintenance.nouns import GroupInfo, VDiskId, VDiskInfo, VolumeFacts
-from tests.maintenance.oracle.locks import Asker, lock_on_vdisk, rule
+from tests.maintenance.oracle.locks import Asker, lock_on_vdisk, rule, taken_of
 from tests.maintenance.oracle.world import No, World
 
 FORCE = AvailabilityMode.FORCE_RESTART
@@ -22,14 +22,13 @@ def check_volume(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
     locked, away = others(world, group, vdisk, asker)
     # A hidden member's first copy is one more that must not be disturbed.
     locks = len(locked) + bool(volume.synchronizing)
-    by_itself = LockKind.TEMPORARY in locked.values()
     if asker.mode is FORCE:
         if locks:
             raise No(StatusCode.DISALLOW_TEMP, ISSUE)
         return
     if asker.mode is AvailabilityMode.MAX_AVAILABILITY and locks + len(away) + 1 > 1:
         raise No(StatusCode.DISALLOW_TEMP, ISSUE)
-    if asker.mode is AvailabilityMode.KEEP_AVAILABLE and by_itself:
+    if asker.mode is AvailabilityMode.KEEP_AVAILABLE and taken_of(group, asker):
         raise No(StatusCode.DISALLOW_TEMP, ISSUE)
     lost = {vdisk.id, *locked, *away}
     if volume.attached_on - asker.going:

@@ -34,7 +34,7 @@ def take_node(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     """A node goes down, with everything on it."""
     objection = objection_to(inquiry, node) or _objection_to_state(inquiry, node)
     if objection is None:
-        check = _check_down if _is_surely_down(inquiry, node) else _check_up
+        check = _check_down if _is_surely_down(node) else _check_up
         objection = check(inquiry, node)
     if objection is None:
         inquiry.trial.take(node, inquiry.taken)
@@ -88,8 +88,8 @@ def _check_down(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     return None
 
 
-def _is_surely_down(inquiry: Inquiry, node: NodeItem) -> bool:
-    return node.info is not None and node.info.surely_down and node.state is HostState.DOWN and not inquiry.ideal
+def _is_surely_down(node: NodeItem) -> bool:
+    return node.info is not None and node.info.surely_down and node.state is HostState.DOWN
 
 
 def _objection_to_state(inquiry: Inquiry, node: NodeItem) -> Objection | None:
