@@ -18,7 +18,7 @@ from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.layout import Layout
 
-from .laboratory import DriveLab, drive_lab
+from .laboratory import DriveLab, drive_lab, in_use
 
 BOTH = Replication.CONSISTENCY_AND_AVAILABILITY
 FIVE = Layout(nodes=5)
@@ -302,3 +302,26 @@ def test_the_promised_copies_are_looked_at_again_before_anything_is_destroyed() 
             await lab.until_phase(drive, REMOVED, patience=900)
 
     run(main, seed=40)
+
+
+def test_a_replica_in_use_stays_until_its_user_is_gone_and_nothing_is_asked_of_it_before() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            story = await in_use(lab, node)
+            drive = await lab.drive(node)
+            await lab.annotate(drive, health="BAD")
+            await lab.sleep(300)
+            found = await lab.again(drive)
+            assert found.status.operational_status is RELEASING
+            assert f"in use on {node}" in found.status.message
+            assert len(lab.up_to_date("v")) == 4, "a copy in its place is there already"
+            assert not any(each.deleting for each in await lab.lab.replicas())
+            assert await story.write(node, "mine")
+            await story.detach(node)
+            await lab.until_phase(drive, RELEASED)
+            await lab.until_copies("v")
+            assert {tag for name, tag in story.copies().items() if name in lab.up_to_date("v")} == {"mine"}
+
+    run(main, seed=41)

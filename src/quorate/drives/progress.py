@@ -129,6 +129,8 @@ def _before_its_turn(view: VolumeView, replica: ReplicaView, volume: Volume) -> 
 
 def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation, missing: bool) -> Progress:
     taking_over, percent = successor(view), copied(view, replica)
+    if taking_over is None and _is_in_use(view, replica):
+        return _waiting(Released.IN_USE(f"volume {view.name} is in use on {replica.node_name}"), percent)
     if taking_over is None:
         words = _why_it_stays(view, replica.name) or "a replacement is being made"
         return _waiting(Released.RELEASING(words), percent)
@@ -143,6 +145,11 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
     if asked.polite and not is_whole(view) and percent == _WHOLE - 1:
         return _waiting(Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole"), percent)
     return _waiting(Released.RELEASING(f"{percent} % copied to {taking_over.node_name}"), percent)
+
+
+def _is_in_use(view: VolumeView, replica: ReplicaView) -> bool:
+    attached = replica.member is not None and replica.member.attached
+    return attached or replica.node_name in view.volume.status.published_on
 
 
 def _why_it_stays(view: VolumeView, name: ReplicaName) -> str:

@@ -20,6 +20,7 @@ from quorate.volumes.waits import shortened
 _URGENT: Final = (
     Released.LAST_COPY,
     Released.WAITING_FOR_DELETION,
+    Released.IN_USE,
     Released.WAITING_FOR_OPERATOR,
     Released.STOPPED,
     Released.PAUSED,

@@ -144,7 +144,7 @@ def create_pool(group: str, name: str, size: str) -> Run:
 
 
 def remove_pool(group: str, name: str) -> Run:
-    """Remove a thin pool; LVM asks, and so refuses, while anything is in it."""
+    """Remove a thin pool; the caller has seen that nothing is in it."""
     return _change(POOL, name, "lvremove", "--yes", f"{group}/{name}")
 
 

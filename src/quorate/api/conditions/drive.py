@@ -46,6 +46,11 @@ class Released(ConditionType):
     WAITING_FOR_RESYNC = false(
         "WaitingForResync", "A SUSPECT drive is emptied only while its volumes are whole.", "Wait for their resync."
     )
+    IN_USE = false(
+        "InUse",
+        "A volume is in use on the drive's node, and a replica in use is not taken away.",
+        "Detach the volume that the message names there, or move its user.",
+    )
     WAITING_FOR_OPERATOR = false(
         "WaitingForOperator", "An outside operator has promised to release the volume.", "See that operator."
     )

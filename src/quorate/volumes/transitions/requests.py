@@ -211,9 +211,14 @@ def _is_paused(replica: ReplicaView) -> bool:
 
 
 def _is_kept_waiting(view: VolumeView, replica: ReplicaView) -> bool:
-    """Whether nothing further is done for a drive now: a person has paused it, or it is not that bad."""
+    """Whether nothing further is done for a drive now: a person has paused it, it is not that bad, or it is in use.
+
+    What is deleted cannot be taken back, and the drive may turn out to be good before its user is gone.
+    """
     evacuation = replica.evacuation
-    return evacuation is not None and (evacuation.paused or (evacuation.polite and not is_whole(view)))
+    if evacuation is None:
+        return False
+    return evacuation.paused or (evacuation.polite and not is_whole(view)) or _is_in_use(view, replica)
 
 
 def _spare(view: VolumeView, staying: list[ReplicaView], enough: int) -> ReplicaView | None:
