@@ -176,6 +176,14 @@ def test_force_passes_a_limit_that_would_allow_nothing_and_only_then() -> None:
     assert scene.ask("h1", mode=FORCE).code is TEMP
 
 
+def test_a_host_that_is_down_under_a_permission_that_has_expired_is_locked_and_not_broken() -> None:
+    scene = Scene(config=settings(cluster=limits(1)))
+    scene.node(2, state=DOWN)
+    assert scene.ask("h1", mode=FORCE).code is ALLOW
+    scene.hold("h2", lasts=-1)
+    assert scene.ask("h1", mode=FORCE).code is TEMP
+
+
 def test_a_request_that_is_larger_than_the_limit_contradicts_itself() -> None:
     scene = Scene(config=settings(cluster=limits(2)))
     assert scene.ask("h1", "h2", "h3").code is DISALLOW
