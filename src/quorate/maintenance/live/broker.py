@@ -84,6 +84,8 @@ class LiveBroker:
         self._table = table
         self._work: set[asyncio.Task[None]] = set()
         self._changed = Signal()
+        #: Which version of the nodes permissions show.
+        self._nodes_shown = 0
         self._numbers = Allocation(self.broker, self.source.names, self._start, clock)
         self._objects = LedgerObjects(self.broker, self.model, self.source.names, self._start, clock)
         self.source.on_change(partial(self._changed.wake, THE_CLUSTER))
@@ -168,7 +170,9 @@ class LiveBroker:
         if self.source.settle():
             self.locks.refresh()
             self.broker.cluster_changed()
-            self._objects.cluster_changed()
+        if self.source.nodes_version != self._nodes_shown:
+            self._nodes_shown = self.source.nodes_version
+            self._objects.nodes_changed()
         if self.source.names.disputed:
             self._numbers.wake()
         self._changed.wake(THE_CLUSTER)  # to see when something is due next

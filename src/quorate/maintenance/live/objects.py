@@ -114,7 +114,7 @@ class LedgerObjects:
             projection.wake_all()
         self._markers.wake_all()
 
-    def cluster_changed(self) -> None:
+    def nodes_changed(self) -> None:
         """Permissions show how their hosts are."""
         self._permissions.wake_all()
 

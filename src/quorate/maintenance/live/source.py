@@ -59,6 +59,8 @@ class LiveSource:
 
     def __init__(self, model: ClusterModel, table: LockTable, clock: Clock) -> None:
         self.names = Names()
+        #: Grows whenever a node is not as it was.
+        self.nodes_version = 0
         self._model = model
         self._table = table
         self._clock = clock
@@ -255,6 +257,7 @@ class LiveSource:
         if info != before:
             self._nodes[node] = info
             self._model.put_node(info)
+            self.nodes_version += 1
         self._look_again(reader, config, node, machine)
 
     def _look_again(self, reader: Reader, config: ClusterConfigSpec, node: NodeName, machine: core.Node) -> None:
@@ -273,6 +276,7 @@ class LiveSource:
     def _drop_node(self, reader: Reader, node: NodeName) -> None:
         if reader.get(core.Node, node) is None and (before := self._nodes.pop(node, None)) is not None:
             self._model.remove_node(before.id)
+            self.nodes_version += 1
 
     # Drives
 
