@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -146,6 +146,22 @@ class Product:
 
     def set_config(self, config: BrokerConfigSpec) -> Said:
         return Said(self.run(self.broker.set_config(SetConfig(config=config), ANYONE)).status.code)
+
+    def at_once(self, messages: Sequence[PermissionRequest | CheckRequest | ManagePermission]) -> list[Said]:
+        """Questions that arrive side by side: they are decided in the order in which they came, and share writes."""
+
+        async def one(message: PermissionRequest | CheckRequest | ManagePermission) -> Said:
+            if isinstance(message, ManagePermission):
+                answer = await self.broker.manage_permission(message, ANYONE)
+                return Said(answer.status.code, permissions=tuple(map(told, answer.permissions)))
+            if isinstance(message, CheckRequest):
+                return said(await self.broker.check_request(message, ANYONE))
+            return said(await self.broker.permission_request(message, ANYONE))
+
+        async def all_of_them() -> list[Said]:
+            return await asyncio.gather(*map(one, messages))
+
+        return self.run(all_of_them())
 
     # -- Wall-E's
 

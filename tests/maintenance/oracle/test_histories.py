@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hypothesis import HealthCheck, note
@@ -26,7 +27,7 @@ from quorate.maintenance.messages import (
     RequestCommand,
     WalleTask,
 )
-from quorate.maintenance.moments import SECOND
+from quorate.maintenance.moments import SECOND, later
 from tests.maintenance.oracle import clusters
 from tests.maintenance.oracle.asking import moments, unfair
 from tests.maintenance.oracle.clusters import BEGIN, Pick
@@ -114,18 +115,21 @@ class Histories(RuleBasedStateMachine):
         self.ask_for_something(data, user, AvailabilityMode.KEEP_AVAILABLE)
 
     def ask_for_something(self, data: st.DataObject, user: str, mode: AvailabilityMode) -> None:
-        message = PermissionRequest(
+        dry_run = data.draw(st.integers(0, 5)) == 5
+        self.ask("permission_request", self.question(picker(data), user, mode, dry_run=dry_run), mode)
+
+    def question(self, pick: Pick, user: str, mode: AvailabilityMode, *, dry_run: bool) -> PermissionRequest:
+        return PermissionRequest(
             user=user,
-            actions=clusters.actions(picker(data), self.world, 5),
-            partial_permission_allowed=data.draw(st.booleans()),
-            schedule=data.draw(st.booleans()),
-            dry_run=data.draw(st.integers(0, 5)) == 0,
-            duration=data.draw(st.sampled_from(clusters.DURATIONS)),
-            tenant_policy=data.draw(st.sampled_from(TenantPolicy)),
+            actions=clusters.actions(pick, self.world, 5),
+            partial_permission_allowed=pick((False, True)),
+            schedule=pick((False, True)),
+            dry_run=dry_run,
+            duration=pick(clusters.DURATIONS),
+            tenant_policy=pick((*TenantPolicy,)),
             availability_mode=mode,
-            priority=data.draw(st.sampled_from([0, 0, 0, -10, 20])),
+            priority=pick((0, 0, 0, -10, 20)),
         )
-        self.ask("permission_request", message, mode)
 
     @precondition(lambda self: self.life.world.requests)
     @rule(data=st.data(), mode=st.none() | MODES, dry_run=st.integers(0, 5))
@@ -160,6 +164,29 @@ class Histories(RuleBasedStateMachine):
             dry_run=dry_run == 0,
         )
         self.both("manage_permission", message)
+
+    @rule(data=st.data())
+    def several_at_once(self, data: st.DataObject) -> None:
+        """As if they had come one after another, though they share writes."""
+        pick = picker(data)
+        messages: list[PermissionRequest | CheckRequest | ManagePermission] = [
+            *(self.question(pick, pick(USERS), pick((*AvailabilityMode,)), dry_run=False) for _ in range(3)),
+            *(CheckRequest(user=one.owner, request_id=one.id) for one in clusters.some(pick, self.world.requests, 3)),
+        ]
+        for one in clusters.some(pick, self.world.permissions, 2):
+            manage = partial(ManagePermission, user=one.owner, permissions=(one.id,))
+            messages.append(manage(command=PermissionCommand.EXTEND, deadline=later(one.deadline, 1)))
+            messages += [manage(command=PermissionCommand.REJECT), manage(command=PermissionCommand.DONE)]
+        messages = clusters.some(pick, messages, len(messages), least=len(messages))
+        for message, got in zip(messages, self.product.at_once(messages), strict=True):
+            if isinstance(message, PermissionRequest):
+                expected = self.life.permission_request(message, got.deadline)
+            elif isinstance(message, CheckRequest):
+                expected = self.life.check_request(message, got.deadline)
+            else:
+                expected = self.life.manage_permission(message)
+            note(f"beside others at {self.life.now - BEGIN}: {message}\n  -> {expected}")
+            assert_same(got._replace(deadline=None), expected)
 
     @rule(data=st.data(), user=st.sampled_from(USERS), offset=st.sampled_from([-3600, 0, 60, 700, 100_000]))
     def notify(self, data: st.DataObject, user: str, offset: int) -> None:
