@@ -248,3 +248,20 @@ def test_a_controller_that_is_killed_all_the_time_loses_nothing() -> None:
             assert {tag for name, tag in story.copies().items() if name in lab.up_to_date("v")} == {"kept"}
 
     run(main, seed=8)
+
+
+def test_a_bad_network_makes_it_slower_and_nothing_else() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(2, BOTH)
+            drive = await lab.drive(await lab.node_of("v-0"))
+            network = lab.lab.faults
+            network.latency, network.watch_latency, network.conflict = 0.3, 1.0, 0.05
+            network.lost_answer = network.lost_request = network.unreachable = 0.02
+            await lab.annotate(drive, health="BAD", replacement="ready")
+            await lab.until_phase(drive, REMOVED, patience=3600)
+            for name in ("v", "v1"):
+                await lab.until_copies(name, patience=1800)
+            assert len([each for each in await lab.lab.replicas() if not each.deleting]) == 6
+
+    run(main, seed=9)
