@@ -19,8 +19,10 @@ from quorate.api.maintenance import (
     PermissionRequest,
     WalleTask,
 )
-from quorate.api.maintenance.action import Action, Marker, StatusCode
+from quorate.api.maintenance.action import Action, ActionType, Marker, StatusCode
+from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.api.maintenance.notification import NotificationSpec
+from quorate.api.maintenance.permission_request import PermissionRequestSpec
 from quorate.api.meta import ObjectMeta
 from quorate.engine.simulation import Simulation, run
 from quorate.maintenance import messages
@@ -307,5 +309,47 @@ def test_when_nothing_changes_nothing_is_written() -> None:
             count = len(lab.sent)
             await lab.sleep(120)
             assert not lab.writes(count), lab.writes(count)
+
+    run(main, seed=1)
+
+
+def test_a_configuration_set_over_an_interface_is_the_objects_and_a_deleted_one_is_made_anew() -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim) as lab:
+            await lab.sleep(1)
+            config = BrokerConfigSpec(default_retry_time=Duration("60s"))
+            answer = await lab.broker_of.broker.set_config(messages.SetConfig(config=config), ADMIN)
+            assert answer.status.code == "OK"
+            await lab.sleep(1)
+            found = await lab.store.get(BrokerConfig, "broker")
+            assert found.spec == config
+            assert found.status.observed_generation == found.metadata.generation
+            await lab.store.delete(BrokerConfig, "broker")
+            await lab.sleep(1)
+            assert (await lab.store.get(BrokerConfig, "broker")).spec == config, "what is used is not forgotten"
+
+    run(main, seed=1)
+
+
+def test_what_makes_no_sense_is_answered_once_and_kept_nowhere() -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim) as lab:
+            await lab.apply("elsewhere", "node-77")
+            odd = PermissionRequestSpec(
+                user="alice", actions=(Action(type=ActionType.ADD_HOST, host="x"),), schedule=True
+            )
+            await lab.store.create(PermissionRequest(metadata=ObjectMeta(name="odd"), spec=odd))
+            unknown = await lab.until_code("elsewhere", "NO_SUCH_HOST")
+            unsupported = await lab.until_code("odd", "ERROR")
+            for request in (unknown, unsupported):
+                assert request.status.id == ""
+                assert request.status.permissions == ()
+                condition = conditions.find(request.status.conditions, Granted)
+                assert condition is not None
+                assert condition.status == "False"
+            assert lab.broker_of.broker.ledger.requests == ()
+            for name in ("elsewhere", "odd"):
+                await lab.store.delete(PermissionRequest, name)
+                await lab.until_no_object(PermissionRequest, name)
 
     run(main, seed=1)
