@@ -99,6 +99,7 @@ def test_every_phase_comes_to_rest_whatever_is_so() -> None:
 
 
 def test_nothing_is_removed_without_the_word_of_a_person() -> None:
+    """M15."""
     for health, removal in product(DriveHealth, Removal):
         for contents in product(Release, repeat=2):
             for replacement in (None, RESTART):
@@ -113,7 +114,7 @@ def test_a_drive_that_the_node_runs_from_never_leaves() -> None:
 
 
 def test_every_order_in_which_volumes_finish_gives_the_same_end() -> None:
-    """All orders of four volumes' ends, with a pass after each, after some, or only at the end."""
+    """M15. All orders of four volumes' ends, with a pass after each, after some, or only at the end."""
     for ends in product((DONE, BROKEN), repeat=4):
         expected = FAILED if BROKEN in ends else RELEASED
         for order in permutations(range(4)):

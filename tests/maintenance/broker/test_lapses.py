@@ -62,6 +62,7 @@ async def test_past_its_deadline_a_permission_of_a_host_that_is_up_blocks_nobody
 
 
 async def test_a_host_that_is_down_keeps_its_lock_until_it_is_up(desk: Desk) -> None:
+    """M16."""
     await desk.ask("h1")
     desk.put(1, HostState.DOWN)
     desk.clock.advance(DAY)
@@ -115,6 +116,7 @@ async def waiting(desk: Desk) -> None:
 
 
 async def test_a_silent_request_stops_blocking_and_is_deleted_a_day_later(desk: Desk) -> None:
+    """M16."""
     await waiting(desk)
     desk.clock.advance(60 + 3 * RETRY - 1)
     assert (await desk.ask("h3", user="carol", dry_run=True)).status.code is TEMP

@@ -190,6 +190,7 @@ def test_a_rolling_restart_ends_with_allow_and_a_forgotten_request(begin: type[B
 
 
 def test_a_stored_request_goes_before_later_ones_and_priority_before_that(begin: type[Both]) -> None:
+    """M17."""
     both = begin(cluster(4, Species.BLOCK_4_2))
     both.request("h1", user="alice")
     assert both.request("h2", user="bob", schedule=True).id == "bob-r-1"

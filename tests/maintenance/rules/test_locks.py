@@ -215,6 +215,7 @@ def test_behind_somebody_in_the_queue_it_is_worth_looking_again_after_the_usual_
 
 
 def test_several_nodes_of_one_host_see_each_other() -> None:
+    """M16."""
     scene = Scene()
     scene.group(range(1, 9))
     scene.node(2, host="h1")
