@@ -269,7 +269,9 @@ class DriveLab:
                     rv = await self.store.get(ReplicatedVolume, volume or "none")
                 except NotFound:
                     continue
-                if not rv.deleting and rv.status.datamesh_revision and not self.up_to_date(rv.name):
+                forming = any(each.formation is not None for each in rv.status.datamesh_transitions)
+                born = rv.status.datamesh_revision and not forming
+                if not rv.deleting and born and not self.up_to_date(rv.name):
                     self.violations.append(f"{event.object.name} went, and no copy of {rv.name} was left")
 
     async def _changes(self, cls: type[Any]) -> Any:

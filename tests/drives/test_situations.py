@@ -336,3 +336,45 @@ def test_a_volume_that_is_deleted_needs_no_release() -> None:
             await lab.until_copies("v1")
 
     run(main, seed=25)
+
+
+def test_the_drive_that_takes_over_goes_bad_as_well() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=6)) as lab:
+            await lab.volumes(1, BOTH, size="4Gi")
+            first = await lab.drive(await lab.node_of("v-0"))
+            await lab.annotate(first, health="BAD")
+
+            async def placed() -> bool:
+                return any(each.name == "v-3" and each.spec.node_name for each in await lab.lab.replicas())
+
+            await lab.until("the replacement has a place", placed)
+            await lab.sleep(4)
+            second = await lab.drive(await lab.node_of("v-3"))
+            await lab.annotate(second, health="BAD")
+            for drive in (first, second):
+                await lab.until_phase(drive, RELEASED, patience=1500)
+            await lab.until_copies("v")
+            assert not {first.spec.node_id, second.spec.node_id} & set(lab.up_to_date("v"))
+
+    run(main, seed=26)
+
+
+def test_a_volume_that_is_just_being_made_is_made_elsewhere_or_moved() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=6)) as lab:
+            name = await lab.provide(BOTH)
+            await lab.sleep(30)
+            for number, patience in enumerate((0.2, 0.6, 1.2)):
+                volume = f"young{number}"
+                await lab.lab.create(volume, name)
+                await lab.sleep(patience)
+                drive = await lab.drive(f"node-{number + 1}")
+                lab.lab.cluster.inject(faults.DriveFail(node=drive.spec.node_id, drive="1"))
+                await lab.annotate(drive, health="BAD")
+            for number in range(3):
+                await lab.until_phase(await lab.drive(f"node-{number + 1}"), RELEASED, patience=1800)
+                await lab.until_copies(f"young{number}", patience=1800)
+                assert not {"node-1", "node-2", "node-3"} & set(lab.up_to_date(f"young{number}"))
+
+    run(main, seed=27)

@@ -187,7 +187,7 @@ def _kept_up(view: VolumeView, replica: ReplicaView, volume: LVMLogicalVolume) -
 def _may_be_deleted(snapshot: Snapshot, replica: ReplicaView, volume: LVMLogicalVolume) -> bool:
     view = snapshot.view
     if leaving.is_leaving(replica.replica):
-        kept = volume.name in snapshot.kept and not leaving.is_ending(view)
+        kept = volume.name in snapshot.kept and leaving.has_a_copy(replica) and not leaving.is_ending(view)
         return not kept and leaving.hindrance(view, replica) is None
     if replica.replica.deleting or view.rv is None or leaving.status_is_lost(view) or volume.name in snapshot.kept:
         return False

@@ -48,7 +48,7 @@ def hold(snapshot: Snapshot, replica: ReplicaView) -> Wait:
     if hindered is not None:
         return hindered
     kept = [volume.name for volume in replica.volumes if volume.name in snapshot.kept]
-    if kept and not leaving.is_ending(view):
+    if kept and leaving.has_a_copy(replica) and not leaving.is_ending(view):
         blockers = tuple(Blocker("Volume", name) for name in kept)
         return Wait("DriveProcedure", f"a drive's procedure keeps {', '.join(kept)}", blockers)
     if _is_node_down(replica):

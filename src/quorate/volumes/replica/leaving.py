@@ -94,7 +94,7 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     in_use = _in_use(view, replica)
     if in_use is not None or replica.node is None or replica.node.machine is None:
         return in_use
-    return _copies_elsewhere(view, replica) if _has_a_copy(replica) else None
+    return _copies_elsewhere(view, replica) if has_a_copy(replica) else None
 
 
 def accepts_data_loss(obj: Resource) -> bool:
@@ -103,7 +103,7 @@ def accepts_data_loss(obj: Resource) -> bool:
 
 
 def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
-    if not _has_a_copy(replica) or accepts_data_loss(replica.replica):
+    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
         return None
     return Wait(
         "VolumeLost",
@@ -141,7 +141,8 @@ def _in_use(view: VolumeView, replica: ReplicaView) -> Wait | None:
     return None
 
 
-def _has_a_copy(replica: ReplicaView) -> bool:
+def has_a_copy(replica: ReplicaView) -> bool:
+    """Whether it has data that was ever good."""
     return bool(replica.volumes) and replica.replica.status.drbd.actual.initial_sync_completed
 
 
