@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
 from random import Random
@@ -111,6 +112,48 @@ async def test_a_short_planned_absence_says_nothing_about_a_drive(watched: Watch
     assert watched.marked() == {}
 
 
+async def test_an_absence_that_outlasts_its_permission_is_a_breakage(watched: Watched) -> None:
+    answer = await watched.desk.ask(shutdown("h1", 10 * MINUTE))
+    assert answer.permissions
+    watched.desk.put(1, HostState.DOWN)
+    await watched.minutes(70)
+    assert watched.marked() == {}
+    await watched.minutes(1)
+    assert watched.marked() == {"pdisk-1-1": Marker.DISK_FAULTY}
+
+
+async def test_samples_follow_time_and_not_looks(watched: Watched) -> None:
+    watched.drive(1, HostState.DOWN)
+    for _ in range(200):
+        watched.desk.clock.advance(1)
+        await watched.monitor.look()
+    assert watched.marked() == {}
+    watched.desk.clock.advance(3600)
+    await watched.monitor.look()  # whatever happened meanwhile, nobody saw it
+    assert watched.marked() == {}
+
+
+async def test_a_time_that_is_moved_counts_as_it_passes(watched: Watched) -> None:
+    await watched.monitor.look()
+    watched.desk.clock.advance(600)
+    watched.drive(1, HostState.DOWN)
+    await watched.monitor.notice(1)
+    watched.desk.clock.advance(59 * 60)
+    await watched.monitor.look(time_was_moved=True)
+    assert watched.marked() == {}
+    watched.desk.clock.advance(60)
+    await watched.monitor.look(time_was_moved=True)
+    assert watched.marked() == {"pdisk-1-1": Marker.DISK_FAULTY}
+
+
+async def test_two_looks_at_once_act_once(watched: Watched) -> None:
+    watched.drive(1, HostState.DOWN)
+    await watched.monitor.look()
+    watched.desk.clock.advance(3 * 3600)
+    await asyncio.gather(watched.monitor.look(), watched.monitor.look(time_was_moved=True))
+    assert len(await watched.told()) == 1
+
+
 async def test_announced_work_of_hours_marks_a_drive_before_it_begins(watched: Watched) -> None:
     begins = watched.desk.broker.now() + 90 * MINUTE
     told = NotificationRequest(user="alice", actions=(shutdown("h2", 300 * MINUTE),), time=begins)
@@ -137,6 +180,8 @@ async def test_a_dark_data_centre_marks_nothing_and_says_why(watched: Watched) -
     await watched.minutes(130)
     assert watched.marked() == {}
     assert watched.monitor.held[DriveId(1, 1)] == "4 of 4 drives of data centre a would be marked, at most 50 % may be"
+    (told,) = await watched.told()
+    assert told.startswith("4 drives are not marked, because too many would be at once: 4 of 4 drives of data centre a")
 
 
 async def test_unless_it_is_told_to_it_marks_nothing_but_remembers(watched: Watched) -> None:
@@ -149,19 +194,26 @@ async def test_unless_it_is_told_to_it_marks_nothing_but_remembers(watched: Watc
     assert remembered.status.segments[0].end is None
 
 
-async def test_a_persons_marker_is_left_alone(watched: Watched) -> None:
-    active = SetMarker(marker=Marker.DISK_ACTIVE, items=MarkedItems(drives=("pdisk-1-1",)))
-    await watched.desk.broker.set_marker(active, Caller(name="carol", admin=True))
-    faulty = SetMarker(marker=Marker.DISK_FAULTY, items=MarkedItems(drives=("pdisk-2-1",)))
-    await watched.desk.broker.set_marker(faulty, Caller(name="carol", admin=True))
-    watched.drive(1, HostState.DOWN)
+async def test_what_a_person_has_marked_is_theirs(watched: Watched) -> None:
+    carol = Caller(name="carol", admin=True)
+    for item in (MarkedItems(drives=("pdisk-1-1",)), MarkedItems(nodes=(2,))):
+        await watched.desk.broker.set_marker(SetMarker(marker=Marker.DISK_ACTIVE, items=item), carol)
+    for node in (1, 2, 3):
+        watched.drive(node, HostState.DOWN)
+    await watched.minutes(180)
+    assert watched.marked() == {"pdisk-3-1": Marker.DISK_BROKEN}
+    by_hand = {entry.item: entry.marker for entry in watched.desk.broker.ledger.markers if entry.by == "carol"}
+    assert by_hand == {"pdisk-1-1": Marker.DISK_ACTIVE, "node-2": Marker.DISK_ACTIVE}
+
+
+async def test_a_persons_marker_outlives_the_monitors(watched: Watched) -> None:
     watched.drive(2, HostState.DOWN)
     await watched.minutes(60)
+    faulty = SetMarker(marker=Marker.DISK_FAULTY, items=MarkedItems(drives=("pdisk-2-1",)))
+    await watched.desk.broker.set_marker(faulty, Caller(name="carol", admin=True))
     watched.drive(2, HostState.UP)
-    await watched.minutes(5)
-    by_hand = {entry.item: entry.marker for entry in watched.desk.broker.ledger.markers if entry.by == "carol"}
-    assert by_hand == {"pdisk-1-1": Marker.DISK_ACTIVE, "pdisk-2-1": Marker.DISK_FAULTY}
-    assert watched.marked() == {"pdisk-1-1": Marker.DISK_FAULTY}
+    await watched.minutes(10)
+    assert {entry.by for entry in watched.desk.broker.ledger.markers} >= {"carol"}
 
 
 async def test_a_restart_forgets_no_absence(watched: Watched) -> None:

@@ -21,6 +21,13 @@ class History:
     since: int | None = None
     reason: str = ""
 
+    @property
+    def changed_at(self) -> int:
+        """When it last left or came back, as far as that is remembered."""
+        if self.since is not None:
+            return self.since
+        return self.over[-1].end if self.over else 0
+
     def spans(self, now: int) -> tuple[Span, ...]:
         """With the one that goes on, until now."""
         return self.over if self.since is None else (*self.over, Span(self.since, now, self.reason))

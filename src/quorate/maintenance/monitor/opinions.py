@@ -36,11 +36,11 @@ class Streak:
     sample: Sample = Sample.UNKNOWN
     length: int = 0
 
-    def seen(self, sample: Sample) -> Streak:
-        """One sample more."""
-        if sample in (Sample.PLANNED, Sample.UNKNOWN):
+    def seen(self, sample: Sample, times: int = 1) -> Streak:
+        """So many samples more."""
+        if sample in (Sample.PLANNED, Sample.UNKNOWN) or not times:
             return self
-        return Streak(sample, self.length + 1 if sample is self.sample else 1)
+        return Streak(sample, self.length + times if sample is self.sample else times)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,18 @@ class Seen:
 
     drive: DriveId
     location: Location
-    sample: Sample
     #: Whether it is away; None: nobody knows.
     away: bool | None
     reason: str = ""
+
+    def sample(self, planned: Plans, now: int, since: int | None) -> Sample:
+        """What that says of it, if it is away since then."""
+        if self.away is None:
+            return Sample.UNKNOWN
+        if not self.away:
+            return Sample.GOOD
+        covered = since is not None and planned.cover(self.drive, now, since)
+        return Sample.PLANNED if covered else Sample.BAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,10 @@ class Plan:
         begun = now if since is None else since
         return Span(begun, min(later(begun, self.duration), later(self.start, self.duration)), self.id)
 
+    def covers(self, now: int, since: int) -> bool:
+        """An absence is permitted if it began in time, for as long as the work was to take."""
+        return self.permitted and since <= self.start and now <= later(since, self.duration)
+
 
 @dataclass(frozen=True, slots=True)
 class Plans:
@@ -59,9 +71,9 @@ class Plans:
         """Its own, and its node's."""
         return (*self.of_items.get(drive, ()), *self.of_items.get(drive.node, ()))
 
-    def permits(self, drive: DriveId) -> bool:
-        """Somebody may take it away now."""
-        return any(plan.permitted for plan in self.of(drive))
+    def cover(self, drive: DriveId, now: int, since: int) -> bool:
+        """It may be away now, having left then."""
+        return any(plan.covers(now, since) for plan in self.of(drive))
 
 
 def plans(model: ClusterModel, ledger: Ledger) -> Plans:
@@ -69,7 +81,8 @@ def plans(model: ClusterModel, ledger: Ledger) -> Plans:
     found = Plans()
     for permission in ledger.permissions:
         action = permission.action
-        _add(found, model, action, Plan(permission.id, action.duration or 0, permission.deadline, permitted=True))
+        lasts = action.duration or permission.deadline - permission.granted_at
+        _add(found, model, action, Plan(permission.id, lasts, permission.deadline, permitted=True))
     for notification in ledger.notifications:
         for action in notification.actions:
             plan = Plan(notification.id, action.duration or 0, notification.time, permitted=False)
@@ -77,12 +90,12 @@ def plans(model: ClusterModel, ledger: Ledger) -> Plans:
     return found
 
 
-def look(model: ClusterModel, node: NodeInfo, planned: Plans) -> Iterator[Seen]:
+def look(model: ClusterModel, node: NodeInfo) -> Iterator[Seen]:
     """Every drive of a node."""
     location = Location(node.id, node.data_center, node.room, node.rack)
     for drive in model.drives_of(node.id):
         away, reason = _away(node, drive)
-        yield Seen(drive.id, location, _sample(away, planned.permits(drive.id)), away, reason)
+        yield Seen(drive.id, location, away, reason)
 
 
 def _away(node: NodeInfo, drive: DriveInfo) -> tuple[bool | None, str]:
@@ -91,14 +104,6 @@ def _away(node: NodeInfo, drive: DriveInfo) -> tuple[bool | None, str]:
     if HostState.UNKNOWN in (node.state, drive.state):
         return None, ""
     return drive.state is not HostState.UP, f"{drive.id} is {drive.state}"
-
-
-def _sample(away: bool | None, permitted: bool) -> Sample:
-    if away is None:
-        return Sample.UNKNOWN
-    if not away:
-        return Sample.GOOD
-    return Sample.PLANNED if permitted else Sample.BAD
 
 
 def _add(found: Plans, model: ClusterModel, action: Action, plan: Plan) -> None:

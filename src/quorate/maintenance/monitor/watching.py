@@ -15,6 +15,7 @@ from quorate.engine.store import Store
 from quorate.errors import QuorateError
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.broker.book import MONITOR
+from quorate.maintenance.broker.markers import node_item
 from quorate.maintenance.broker.ports import Log
 from quorate.maintenance.entries import MarkerEntry
 from quorate.maintenance.messages import Caller, MarkedItems, SetMarker
@@ -35,6 +36,8 @@ _SELF: Final = Caller(name=MONITOR, admin=True)
 _NO_STREAK: Final = Streak()
 #: Nodes looked at before others are let through.
 _BREATH: Final = 100
+#: Drives named in one record of the log.
+_TOLD: Final = 100
 
 
 class Monitor:
@@ -49,6 +52,8 @@ class Monitor:
         self._absences = Absences()
         #: Of the drives that were last seen badly, or are marked: a drive in good standing needs none.
         self._streaks: dict[DriveId, Streak] = {}
+        self._sampled_at: int | None = None
+        self._looking = asyncio.Lock()
         self._unwritten: set[str] = set()
         #: When a drive was marked, also if it is trusted again. A restart forgets those that are.
         self._lately: dict[DriveId, int] = {}
@@ -72,39 +77,54 @@ class Monitor:
     def _config(self) -> MonitorConfig:
         return self._model.settings.monitor_config
 
-    async def look(self) -> None:
-        """One look at every drive, and what follows from it."""
-        if not self._broker.leading:
-            return
-        now, config = self._broker.now(), self._config
-        planned = plans(self._model, self._broker.ledger)
-        seen = await self._look(planned)
-        self._count(seen)
-        await self._remember(seen, now, config)
-        if config.enable_auto_updates:
-            await self._mark(seen, planned, now, config)
+    async def look(self, *, time_was_moved: bool = False) -> None:
+        """One look at every drive, and what follows from it.
+
+        It is a sample if an interval has passed since the last one. A time that was moved on purpose passed as it
+        looks: then it is as many samples as there were intervals. One look at a time.
+        """
+        async with self._looking:
+            if not self._broker.leading:
+                return
+            now, config = self._broker.now(), self._config
+            planned = plans(self._model, self._broker.ledger)
+            seen = await self._look()
+            await self._remember(seen, now, config)
+            self._count(seen, planned, now, config, most=None if time_was_moved else 1)
+            if config.enable_auto_updates:
+                await self._mark(seen, planned, now, config)
 
     async def notice(self, node_id: int) -> None:
         """A node, or a drive of it, has changed: remember what is away since now, before the next look. No sample."""
         node = self._model.node(node_id)
         if node is not None and self._broker.leading:
-            self._see(look(self._model, node, Plans()), self._broker.now(), self._config)
+            self._see(look(self._model, node), self._broker.now(), self._config)
             await self._write()
 
-    async def _look(self, planned: Plans) -> list[Seen]:
+    async def _look(self) -> list[Seen]:
         """All drives, a few nodes at a time: the broker has questions to answer."""
         seen: list[Seen] = []
         for number, node in enumerate(tuple(self._model.nodes())):
             if number % _BREATH == 0:
                 await asyncio.sleep(0)
-            seen += look(self._model, node, planned)
+            seen += look(self._model, node)
         return seen
 
-    def _count(self, seen: Iterable[Seen]) -> None:
-        """Samples in a row, of those that were seen badly or are marked."""
+    def _count(
+        self, seen: Iterable[Seen], planned: Plans, now: int, config: MonitorConfig, *, most: int | None
+    ) -> None:
+        """Samples in a row, of those that were seen badly or are marked. Those before a change are not counted."""
+        interval = max(int(config.update_interval.seconds * SECOND), 1)
+        last = now - interval if self._sampled_at is None else self._sampled_at
+        passed = max(now - last, 0) // interval
+        self._sampled_at = last + passed * interval
         marked = self._marked()
         for each in seen:
-            streak = self._streaks.get(each.drive, _NO_STREAK).seen(each.sample)
+            history = self._absences.of(str(each.drive))
+            before = max(history.changed_at - last, 0)
+            times = max(passed - -(-before // interval), 0) if most is None else min(passed, most)
+            sample = each.sample(planned, now, history.since)
+            streak = self._streaks.get(each.drive, _NO_STREAK).seen(sample, times)
             if streak.sample is Sample.BAD or each.drive in marked:
                 self._streaks[each.drive] = streak
             else:
@@ -133,11 +153,12 @@ class Monitor:
             self._unwritten.discard(item)
 
     async def _mark(self, seen: list[Seen], planned: Plans, now: int, config: MonitorConfig) -> None:
-        marked = self._marked()
+        marked, by_hand = self._marked(), self._marked_by_hand(seen)
         opinions = {
             each.drive: self._opinion(each.drive, planned, marked.get(each.drive), now, config)
             for each in seen
-            if each.drive in self._streaks or planned.of(each.drive) or str(each.drive) in self._absences.items()
+            if each.drive not in by_hand
+            and (each.drive in self._streaks or planned.of(each.drive) or str(each.drive) in self._absences.items())
         }
         locations = {each.drive: each.location for each in seen}
         fresh = [drive for drive, thought in opinions.items() if thought.marker in _BAD and drive not in marked]
@@ -186,11 +207,22 @@ class Monitor:
         self._log.record(self._broker.now(), RecordType.PDISK_MONITOR_ACTION, told, data)
 
     def _tell(self, held: dict[DriveId, str]) -> None:
-        """Once for each reason: it may stay so for long."""
-        for drive, reason in held.items():
-            if drive not in self.held:
-                _logger.warning("drive not marked: too many at once", drive=str(drive), reason=reason)
+        """When others are held back than before: it may stay so for long."""
+        if held.keys() != self.held.keys() and held:
+            drives = [str(drive) for drive in held]
+            reason = next(iter(held.values()))
+            told = f"{len(drives)} drives are not marked, because too many would be at once: {reason}"
+            _logger.warning("drives not marked: too many at once", drives=len(drives), reason=reason)
+            data = {"pdisks": drives[:_TOLD], "reason": reason}
+            self._log.record(self._broker.now(), RecordType.PDISK_MONITOR_ACTION, told, data)
         self.held = held
+
+    def _marked_by_hand(self, seen: Iterable[Seen]) -> set[DriveId]:
+        """What a person has spoken of, by itself or with its node, is theirs."""
+        items = {entry.item for entry in self._broker.ledger.markers if entry.by != MONITOR}
+        return (
+            {each.drive for each in seen if items & {str(each.drive), node_item(each.drive.node)}} if items else set()
+        )
 
     def _marked(self) -> dict[DriveId, MarkerEntry]:
         """What the monitor has marked so far."""

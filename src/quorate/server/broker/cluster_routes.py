@@ -89,7 +89,7 @@ def routes(kept: Kept, broker: Broker, monitor: Monitor, access: Access) -> list
         except ValueError as error:
             raise BadRequest(f"advance: {error}") from None
         broker.cluster_changed()
-        await monitor.look()
+        await monitor.look(time_was_moved=True)
         return await time(request, caller)
 
     return [
