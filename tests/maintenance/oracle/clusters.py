@@ -6,6 +6,7 @@ All is chosen by a ``Pick``: Hypothesis draws where a history is to be shrunk, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from quorate.api.duration import Duration
@@ -85,8 +86,10 @@ def cluster(pick: Pick) -> World:
         # Now and then two nodes share a host.
         together = number > 1 and pick(range(8)) == 7
         host = world.nodes[number - 1].host if together else f"h{number}"
-        started = pick((0, 0, 0, BEGIN - 60 * SECOND))
-        world.nodes[number] = node(number, host, pick(TENANTS), pick(UP_MOSTLY), started)
+        started = pick((0, 0, 0, BEGIN - 60 * SECOND, BEGIN - 120 * SECOND, BEGIN - 120 * SECOND - 1))
+        fresh = node(number, host, pick(TENANTS), pick(UP_MOSTLY), started)
+        # Of a live one that is silent nobody is sure at first.
+        world.nodes[number] = replace(fresh, surely_down=fresh.surely_down and pick(range(3)) > 0)
         for drive in range(1, pick((1, 2)) + 1):
             name = DriveId(number, drive)
             world.drives[name] = DriveInfo(id=name, state=pick(UP_MOSTLY), path=f"/dev/sd{'xab'[drive]}")
@@ -107,9 +110,11 @@ def node(number: int, host: str, tenant: str, state: HostState, started: int = 0
 
 
 def erasure_group(pick: Pick, world: World, number: int) -> GroupInfo:
-    """Up to nine parts on drives of the cluster, not always on different nodes."""
+    """Up to ten parts on drives of the cluster, not always on different nodes, now and then two on one drive."""
     species = pick((Species.BLOCK_4_2, Species.BLOCK_4_2, Species.MIRROR_3_DC, *Species))
     drives = some(pick, sorted(world.drives), 9, least=1)
+    if pick(range(8)) == 7:
+        drives.append(drives[0])
     vdisks = [
         VDiskInfo(
             id=VDiskId(number, 1, index % 3 if species is Species.MIRROR_3_DC else 0, index, 0),

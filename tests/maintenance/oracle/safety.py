@@ -21,7 +21,7 @@ def taken_down(world: World, now: int) -> World:
         elif isinstance(item, DriveId):
             after.drives[item] = replace(after.drives[item], state=HostState.DOWN)
         else:
-            after.nodes[item] = replace(after.nodes[item], state=HostState.DOWN)
+            after.nodes[item] = replace(after.nodes[item], state=HostState.DOWN, surely_down=True)
     return after
 
 
@@ -32,8 +32,11 @@ def permitted(world: World, now: int) -> set[Item]:
 
 
 def away(world: World, vdisk: VDiskInfo) -> bool:
-    """Whether a part is not there."""
+    """Whether a part is not there. A volume's member on a node that is merely silent is: its peers would say so."""
     items: tuple[Item, ...] = (vdisk.id, vdisk.node, *vdisk.drives)
+    node = world.nodes[vdisk.node]
+    if world.groups[vdisk.id.group].volume is not None and node.state is HostState.DOWN and not node.surely_down:
+        items = (vdisk.id, *vdisk.drives)
     return any(world.state(item) is not HostState.UP for item in items)
 
 

@@ -58,9 +58,17 @@ def is_away(world: World, other: VDiskInfo, mine: VDiskInfo) -> bool:
     """Through itself, or through a node or drive that is not the one asked about."""
     if other.state is not HostState.UP:
         return True
-    if other.node != mine.node and world.state(other.node) is not HostState.UP:
+    if other.node != mine.node and node_away(world, other):
         return True
     return any(drive not in mine.drives and world.state(drive) is not HostState.UP for drive in other.drives)
+
+
+def node_away(world: World, other: VDiskInfo) -> bool:
+    """Of a volume's member on a node that is merely silent it is for its peers to say whether it is away."""
+    state, is_volume = world.state(other.node), world.groups[other.id.group].volume is not None
+    if is_volume and state is HostState.DOWN and other.node in world.nodes:
+        return world.nodes[other.node].surely_down
+    return state is not HostState.UP
 
 
 def writable_without(volume: VolumeFacts, lost: set[VDiskId]) -> bool:
