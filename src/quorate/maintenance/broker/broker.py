@@ -21,6 +21,7 @@ from quorate.maintenance.broker.draft import Draft
 from quorate.maintenance.broker.log_tail import log_tail
 from quorate.maintenance.broker.markers import Markers
 from quorate.maintenance.broker.memory_log import MemoryLog
+from quorate.maintenance.broker.missing import missing_records
 from quorate.maintenance.broker.notifications import Notifications
 from quorate.maintenance.broker.objects import Objects
 from quorate.maintenance.broker.permissions import Permissions
@@ -149,6 +150,8 @@ class Broker:
         core.load(ledger)
         core.lost = ""
         core.closed = "" if serve else "the broker is learning what the cluster looks like"
+        for record in missing_records(ledger, core.log.newest()):
+            core.log.record(*record)
         core.log.record(
             core.time.now(),
             RecordType.CMS_LOADED,

@@ -33,6 +33,7 @@ from quorate.maintenance.entries import (
 from quorate.maintenance.messages import Action, Change, ChangeKind, ChangeVerb
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.rules import is_down
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -109,7 +110,7 @@ class Draft:
         self._put(self.book.permissions, entry.id, entry)
         self.grew = True
         self.granted += 1
-        self._record(RecordType.PERMISSION_GRANTED, f"{entry.id} granted: {describe(action)}", _permission_data(entry))
+        self._record(RecordType.PERMISSION_GRANTED, f"{entry.id} granted: {describe(action)}", permission_data(entry))
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ADDED, entry)
         return entry
 
@@ -120,14 +121,15 @@ class Draft:
         self._record(
             RecordType.PERMISSION_ENDED,
             f"{entry.id} ended ({why}): {describe(entry.action)}",
-            {**_permission_data(entry), "why": why},
+            {**permission_data(entry), "why": why},
         )
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ENDED, entry)
 
     def move(self, before: PermissionEntry, deadline: int) -> PermissionEntry:
-        """Another deadline."""
-        entry = replace(before, deadline=deadline)
-        if deadline > before.deadline:
+        """Another deadline. If that is over and nothing is down, so are its locks; one that has let go may get new ones."""
+        over = deadline <= self.now and (before.lapsed or not is_down(self._model, before))
+        entry = replace(before, deadline=deadline, lapsed=over)
+        if deadline > before.deadline and not over:
             self._locks.take(entry)
             self._model.hold(entry)
             self._undo.append(lambda: self._put_back(before))
@@ -321,8 +323,11 @@ class Draft:
 
     def _put_back(self, entry: PermissionEntry) -> None:
         """It is in force, whatever else holds what it locks; a table that refuses the new end keeps the old one."""
-        with suppress(Conflict):
-            self._locks.take(entry)
+        if entry.lapsed:
+            self._locks.drop(entry.id)
+        else:
+            with suppress(Conflict):
+                self._locks.take(entry)
         self._model.hold(entry)
 
     def _count(self, **numbers: int) -> None:
@@ -374,6 +379,7 @@ def describe(action: Action) -> str:
     return f"{action.type} {where}{more}"
 
 
-def _permission_data(entry: PermissionEntry) -> dict[str, Any]:
+def permission_data(entry: PermissionEntry) -> dict[str, Any]:
+    """As the log has it."""
     data: dict[str, Any] = to_builtins(entry)
     return data

@@ -8,6 +8,7 @@ from typing import Any
 
 from quorate.api.maintenance.log_record import RecordType
 from quorate.maintenance.messages import LogLine, LogTailRequest
+from quorate.maintenance.moments import FOREVER
 
 #: As many as may be asked for at once.
 KEPT = 10_000
@@ -23,6 +24,9 @@ class MemoryLog:
         if self._lines:
             at = max(at, self._lines[-1].timestamp + 1)
         self._lines.append(LogLine(timestamp=at, record_type=record_type, message=message, data=data))
+
+    def newest(self) -> int:
+        return FOREVER  # it keeps nothing, so it misses nothing
 
     async def tail(self, asked: LogTailRequest) -> tuple[LogLine, ...]:
         newest_first = [line for line in reversed(self._lines) if _fits(line, asked)]

@@ -22,6 +22,10 @@ class Log(Protocol):
         """Keep one; must not wait. ``at`` is broker time; no two records are told with the same."""
         ...
 
+    def newest(self) -> int:
+        """When the newest record was made: what the ledger has that is younger is missing here, after a crash."""
+        ...
+
     async def tail(self, asked: LogTailRequest) -> tuple[LogLine, ...]:
         """The newest records that fit, oldest first."""
         ...

@@ -85,6 +85,9 @@ class ObjectLog:
         )
         self._wake.set()
 
+    def newest(self) -> int:
+        return self._last
+
     async def tail(self, asked: LogTailRequest) -> tuple[LogLine, ...]:
         found: list[LogLine] = []
         enough = asked.offset + min(asked.limit, MAX_TAIL)
