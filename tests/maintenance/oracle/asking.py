@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from quorate.api.maintenance.action import HostState, IssueType, StatusCode
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action
-from quorate.maintenance.moments import later
+from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.nouns import Species, VolumeFacts
 from tests.maintenance.oracle.checks import COOL_DOWN, check_items
 from tests.maintenance.oracle.locks import Asker
@@ -183,7 +183,7 @@ def unfair(world: World, request: RequestEntry, now: int, deadline: int | None) 
     It must be a moment at which something that holds somebody ends, or the usual time later, where nobody knows; and
     whoever waits for it must not miss that the answer became another, if nothing but time went by.
     """
-    if deadline is None or deadline <= now:
+    if deadline is None or not now < deadline < FOREVER:
         return f"{deadline} is not worth waiting for"
     known = [*moments(world), later(now, world.retry)]
     known += [later(permission.deadline, permission.action.duration or 0) for permission in world.permissions]

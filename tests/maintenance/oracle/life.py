@@ -85,6 +85,9 @@ class Life:
     def tidy(self) -> None:
         """Forget what is over."""
         world, now = self.world, self.now
+        world.permissions = [
+            replace(one, lapsed=True) if world.permission_lapses(one, now) else one for one in world.permissions
+        ]
         world.permissions = [one for one in world.permissions if not world.permission_over(one, now)]
         world.requests = [
             one for one in world.requests if one.owner == WALLE or now < later(world.blocks_until(one), DAY)
@@ -240,7 +243,7 @@ class Life:
         world = self.world
         others = [one for one in world.permissions if one.id != permission.id]
         down = any(world.state(item) is not HostState.UP for item in world.items_if_known(permission.action))
-        if done or not down:
+        if done or permission.lapsed or not down:
             world.permissions = others
             return
         shortened = replace(permission, deadline=min(permission.deadline, self.now))
@@ -253,9 +256,11 @@ class Life:
             return WRONG
         if not all(deadline <= one.deadline or self.may_last(one, deadline) for one in named):
             return Said(StatusCode.DISALLOW)
-        changed = {one.id: replace(one, deadline=deadline) for one in named}
+        # What had let go and lasts longer now holds again: it was asked for once more.
+        changed = {one.id: replace(one, deadline=deadline, lapsed=one.lapsed and deadline <= self.now) for one in named}
         if not message.dry_run:
             self.world.permissions = [changed.get(one.id, one) for one in self.world.permissions]
+            self.tidy()
         return Said(StatusCode.ALLOW, permissions=tuple(told(changed[name]) for name in message.permissions))
 
     def may_last(self, permission: PermissionEntry, deadline: int) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from quorate.api.maintenance.action import HostState, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_config import BrokerConfigSpec, Limits
-from quorate.maintenance.messages import CheckRequest, ManagePermission, PermissionCommand, WalleTask
+from quorate.maintenance.messages import CheckRequest, ManagePermission, PermissionCommand, PermissionRequest, WalleTask
 from quorate.maintenance.moments import SECOND
 from quorate.maintenance.nouns import (
     DriveId,
@@ -29,6 +29,7 @@ from tests.maintenance.oracle.test_examples import (
     Both,
     begin,
     cluster,
+    shutdown,
 )
 
 __all__ = ["begin"]
@@ -115,3 +116,13 @@ def test_what_is_surely_down_waits_for_its_lock_and_is_not_refused_for_good(begi
     assert both.request("h1", user="bob").code is TEMP
     both.manage(PermissionCommand.DONE, "alice-p-1")
     assert both.request("h1", user="bob").code is ALLOW
+
+
+def test_nobody_is_told_to_wait_for_the_end_of_time(begin: type[Both]) -> None:
+    """A lock without end is given back one day: come again after the usual time, and fall silent if you do not."""
+    both = begin(cluster(8, Species.BLOCK_4_2))
+    assert both.product.walle_create(WalleTask(id="t", action="reboot", hosts=("h1",)), dry_run=False) is ALLOW
+    retry = both.world.settings.default_retry_time.microseconds
+    for host in ("h1", "h2"):
+        refused = both.product.permission_request(PermissionRequest(user="bob", actions=(shutdown(host),)))
+        assert (refused.code, refused.deadline) == (TEMP, BEGIN + retry)

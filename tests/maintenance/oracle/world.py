@@ -156,14 +156,20 @@ class World:
     # -- what a decision still means
 
     def holds(self, permission: PermissionEntry, item: Item, now: int) -> bool:
-        """Whether a permission locks this item of its: until its deadline, and for as long as the item is down."""
-        return now < permission.deadline or self.state(item) is not HostState.UP
+        """Whether a permission locks this item of its: until its deadline, and for as long as the item is down.
+
+        One that let go once never takes hold again.
+        """
+        return not permission.lapsed and (now < permission.deadline or self.state(item) is not HostState.UP)
+
+    def permission_lapses(self, permission: PermissionEntry, now: int) -> bool:
+        """Whether a permission has let go: its deadline has passed, and nothing of it is down."""
+        items = self.items_if_known(permission.action)
+        return permission.deadline <= now and all(self.state(item) is HostState.UP for item in items)
 
     def permission_over(self, permission: PermissionEntry, now: int) -> bool:
-        """Whether a permission is forgotten: its outage is over twice, and nothing of it is down."""
-        end = later(permission.deadline, 2 * (permission.action.duration or 0))
-        items = self.items_if_known(permission.action)
-        return end <= now and all(self.state(item) is HostState.UP for item in items)
+        """Whether a permission is forgotten: it has let go, and its outage would be over twice."""
+        return permission.lapsed and later(permission.deadline, 2 * (permission.action.duration or 0)) <= now
 
     def blocks_until(self, request: RequestEntry) -> int:
         """From when on a stored request that nobody asks about stands in nobody's way."""

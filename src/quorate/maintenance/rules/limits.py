@@ -144,7 +144,7 @@ def _held_until(inquiry: Inquiry, node: NodeItem) -> int:
     locks = node.locks
     if locks is not None and len(locks.held) == 1 and not (locks.announced or locks.queued):
         deadline = locks.held[0].deadline
-        if deadline > inquiry.now:
+        if inquiry.now < deadline < FOREVER:
             return deadline
     return _end(inquiry, node) or inquiry.retry_at
 

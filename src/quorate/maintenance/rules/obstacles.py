@@ -1,8 +1,8 @@
 """What stands in somebody's way on an item: a lock that counts for them, or that the item is away.
 
 An obstacle knows when it ends, as far as anybody can: a permission at its deadline, if the item is up then; announced
-work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk or of
-somebody before us in the queue nobody knows, so it is worth looking again after the usual time.
+work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk, of
+somebody before us in the queue or of a lock without end nobody knows: it is worth looking again after the usual time.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def stored_locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
         return
     for announced in locks.announced:
         if announced.start <= inquiry.horizon and announced.end >= now:
-            yield _announced(item, announced)
+            yield _announced(inquiry, item, announced)
     if inquiry.behind:
         for queued in locks.queued:
             if queued.rank >= inquiry.rank:
@@ -162,16 +162,19 @@ def _may_be_locked(inquiry: Inquiry, item: Item) -> bool:
 
 
 def _held(inquiry: Inquiry, item: Item, lock: Held) -> Obstacle:
-    certain = lock.deadline > inquiry.now
-    # It went down under the permission: the work should be over in time, but the lock stays until the item is up.
+    certain = inquiry.now < lock.deadline < FOREVER
+    # Without end, or it went down under the permission: the work should be over in time, but the lock stays until its
+    # owner gives it back, or the item is up.
     expected = later(lock.deadline, lock.duration)
     ends = lock.deadline if certain else min(expected, inquiry.retry_at) if expected > inquiry.now else inquiry.retry_at
     return _by(item, lock, LockKind.PERMISSION, ends, certain=certain)
 
 
-def _announced(item: Item, lock: Announced) -> Obstacle:
+def _announced(inquiry: Inquiry, item: Item, lock: Announced) -> Obstacle:
     # It still counts at its last microsecond.
-    return _by(item, lock, LockKind.NOTIFICATION, later(lock.end, 1), certain=True)
+    ends = later(lock.end, 1)
+    certain = ends < FOREVER
+    return _by(item, lock, LockKind.NOTIFICATION, ends if certain else inquiry.retry_at, certain=certain)
 
 
 def _queued(inquiry: Inquiry, item: Item, lock: Queued) -> Obstacle:
