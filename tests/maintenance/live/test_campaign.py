@@ -14,6 +14,7 @@ from random import Random
 from quorate.api.annotation_keys import EVACUATE
 from quorate.api.core import Node
 from quorate.api.maintenance import BrokerConfig
+from quorate.api.maintenance.action import AvailabilityMode
 from quorate.api.meta import ObjectMeta
 from quorate.api.storage import ReplicatedStorageClass, ReplicatedVolume
 from quorate.api.storage.configuration import Replication
@@ -23,10 +24,13 @@ from quorate.lab import faults
 from quorate.lab.layout import Layout
 from quorate.lab.truth import ReplicaTruth, truth_of
 from quorate.maintenance import messages
-from tests.maintenance.live.laboratory import ALICE, KEEP, MAX, BrokerLab, broker_lab
+from quorate.maintenance.moments import SECOND
+from tests.maintenance.live.laboratory import ALICE, KEEP, MAX, REPLACE, BrokerLab, broker_lab
 from tests.volumes.laboratory import POOL, NeverHappened
 
 ROUNDS = 3
+#: The drive that all volumes lie on, of every node.
+SLOT, DRIVE = "1", "/dev/nvme0n1"
 LEVELS = (
     Replication.AVAILABILITY,
     Replication.CONSISTENCY_AND_AVAILABILITY,
@@ -43,6 +47,8 @@ class History:
     lab: BrokerLab
     chance: Random
     volumes: list[str] = field(default_factory=list)
+    #: Hosts whose drive may be pulled.
+    drives: set[str] = field(default_factory=set)
     granted: int = 0
     refused: int = 0
     taken_down: int = 0
@@ -109,8 +115,14 @@ class History:
         for number in range(6):
             hosts = self.chance.sample(self.nodes, self.chance.choice((1, 1, 2, 4)))
             mode = self.chance.choice((MAX, KEEP))
-            answer = await self.lab.ask(*hosts, mode=mode, partial=True, duration=3600)
-            permitted |= {found.action.host for found in answer.permissions}
+            # Drives only of hosts that everybody reaches: what is broken already is no drive's fault.
+            whole = [host for host in hosts if host not in down]
+            if self.chance.random() < 0.25 and whole:
+                answer = await self.ask_for_drive(whole[0], mode)
+                self.drives |= {found.action.host for found in answer.permissions}
+            else:
+                answer = await self.lab.ask(*hosts, mode=mode, partial=True, duration=3600)
+                permitted |= {found.action.host for found in answer.permissions}
             self.granted += len(answer.permissions)
             self.refused += len(answer.refused)
             if self.chance.random() < 0.15 and number < 5:
@@ -120,8 +132,14 @@ class History:
                 await self.lab.until_serving()
             await self.lab.sleep(self.chance.random() * 8)
         in_force = {entry.action.host for entry in self.lab.broker_of.broker.ledger.permissions}
-        assert permitted == in_force
+        assert permitted | self.drives == in_force
         return permitted
+
+    async def ask_for_drive(self, host: str, mode: AvailabilityMode) -> messages.PermissionResponse:
+        """May the drive that volumes are on be pulled?"""
+        action = messages.Action(type=REPLACE, host=host, devices=(DRIVE,), duration=3600 * SECOND)
+        asked = messages.PermissionRequest(user="alice", actions=(action,), availability_mode=mode)
+        return await self.lab.broker_of.broker.permission_request(asked, ALICE)
 
     async def take_down(self, permitted: set[str], down: set[str]) -> None:
         """All at once; whoever used a volume on a host that stays up, and could, still can."""
@@ -129,6 +147,9 @@ class History:
         self.taken_down += len(permitted)
         for host in sorted(permitted - down):
             self.lab.cluster.inject(faults.NodeDown(host))
+        self.taken_down += len(self.drives)
+        for host in sorted(self.drives - permitted):
+            self.lab.cluster.inject(faults.DrivePull(host, SLOT))
         for seconds in (1, 5, 30):
             await self.lab.sleep(seconds)
             now = self.in_use()
@@ -138,7 +159,7 @@ class History:
                 found = now.get((host, volume))
                 assert found is None or found.quorum, (
                     f"{volume} cannot be written to on {host} any more: {found}; permitted were {sorted(permitted)}, "
-                    f"broken was {sorted(down)}"
+                    f"drives of {sorted(self.drives)}, broken was {sorted(down)}"
                 )
 
     def in_use(self) -> dict[tuple[str, str], ReplicaTruth]:
@@ -153,6 +174,9 @@ class History:
     async def mend(self, permitted: set[str]) -> None:
         lab = self.lab
         lab.cluster.inject(faults.Heal())
+        for host in sorted(self.drives - permitted):
+            lab.cluster.inject(faults.DriveInsert(host))
+        self.drives.clear()
         for node in self.nodes:
             if not lab.cluster.nodes[node].host.powered:
                 lab.cluster.inject(faults.NodeUp(node))
