@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.core import HistogramMetricFamily
 
@@ -17,6 +17,7 @@ def shown(tally: DurationTally) -> list[tuple[str, float]]:
     return [(str(sample.labels), round(sample.value, 9)) for sample in family.samples]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.0005, 0.001, 0.0011, 0.01, 0.05, 0.1, 0.9, 1.0, 1.1, 500.0]), max_size=30))
 def test_many_durations_fall_into_the_same_buckets_as_one_by_one(durations: list[float]) -> None:
     one_by_one, at_once = DurationTally(BOUNDS), DurationTally(BOUNDS)

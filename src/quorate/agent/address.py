@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from random import Random
 from typing import Any, Final
 
@@ -80,7 +81,8 @@ def choose(view: Addresses) -> Choice:
     if not view.ip:
         return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address (IPv4)")
     used = {address.port for replica in view.replicas if (address := _address(replica)) and replica not in homeless}
-    left = [port for port in range(view.min_port, view.max_port + 1) if port not in used and view.tried.get(port, True)]
+    every = range(view.min_port, view.max_port + 1)
+    left = list(islice((port for port in every if port not in used and view.tried.get(port, True)), AT_ONCE))
     if not left:
         message = f"no port from {view.min_port} to {view.max_port} is free on the node"
         return _refused(homeless, AddressConfigured.NO_FREE_PORT_AVAILABLE.code, message, again=LATER)
@@ -88,7 +90,7 @@ def choose(view: Addresses) -> Choice:
     if left[0] not in view.tried:
         if view.failing:
             return Choice(again=LATER)
-        return Choice(to_try=tuple(port for port in left[:AT_ONCE] if port not in view.tried))
+        return Choice(to_try=tuple(port for port in left if port not in view.tried))
     return Choice(writes=(_given(homeless[0], Address(ipv4=view.ip, port=left[0])),))
 
 

@@ -71,7 +71,7 @@ TOPICS: Final[Mapping[Sort, str]] = {Sort.NODE: "node", Sort.DRIVE: "drive", Sor
 
 #: What happens to a volume comes in bursts: three replicas, three agents. One pass is for all that came within so many
 #: seconds of one that found nothing to do.
-REST: Final = 0.05
+REST: Final = 0.15
 
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 

@@ -6,7 +6,7 @@ from dataclasses import replace as changed
 from datetime import timedelta
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.api.storage.rv import AttachRequest, AttachSource
@@ -63,6 +63,7 @@ def test_nothing_is_written_twice() -> None:
     assert requests(with_rv(view, attach_requests=first), at(100)) == first
 
 
+@settings(deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sets(st.integers(0, 4), max_size=5), st.lists(st.integers(0, 4), max_size=2, unique=True)),
