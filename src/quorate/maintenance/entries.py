@@ -27,6 +27,9 @@ class PermissionEntry(Struct):
     reason: str = ""
     #: Of the Kubernetes object that asked, if one did.
     object_uid: str = ""
+    #: Past its deadline and with nothing of it down it let go of its locks, for good: whatever goes down later is
+    #: broken. It is only listed from then on.
+    lapsed: bool = False
 
 
 class RequestEntry(Struct):

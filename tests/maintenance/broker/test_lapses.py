@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorate.api.duration import Duration
-from quorate.api.maintenance.action import HostState, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, StatusCode
 from quorate.api.maintenance.broker_ledger import BrokerLedger
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.names import BROKER
@@ -14,10 +14,12 @@ from quorate.maintenance.entries import NotificationEntry, PermissionEntry, Requ
 from quorate.maintenance.ledger.encoding import decode
 from quorate.maintenance.messages import (
     Caller,
+    ClusterStateRequest,
     LogTailRequest,
     ManageNotification,
     NotificationCommand,
     NotificationRequest,
+    PermissionCommand,
     RequestCommand,
     WalleCheckTask,
     WalleCreateTask,
@@ -30,6 +32,28 @@ from tests.maintenance.broker.desk import ANYONE, BEGIN, Desk, shutdown
 RETRY = 300
 DAY = 24 * 3600
 TEMP, ALLOW = StatusCode.DISALLOW_TEMP, StatusCode.ALLOW
+
+
+FORCE = AvailabilityMode.FORCE_RESTART
+
+
+class Table:
+    """Implements :class:`quorate.maintenance.broker.ports.Locks`."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+
+    def take(self, permission: PermissionEntry) -> None:
+        self.held.add(permission.id)
+
+    def drop(self, permission_id: str) -> None:
+        self.held.discard(permission_id)
+
+
+async def state_of(desk: Desk, host: str) -> HostState:
+    """As everybody is told."""
+    (node,) = (await desk.broker.cluster_state(ClusterStateRequest(hosts=(host,)), ANYONE)).hosts
+    return node.state
 
 
 async def written(desk: Desk) -> list[str]:
@@ -73,6 +97,80 @@ async def test_a_host_that_is_down_keeps_its_lock_until_it_is_up(desk: Desk) -> 
     again.put(1, HostState.UP)
     assert await again.held() == []
     await again.broker.close()
+
+
+async def test_a_host_that_goes_down_past_its_deadline_is_broken_not_restarting(desk: Desk) -> None:
+    await desk.ask("h1", duration=3600 * SECOND)
+    desk.clock.advance(3601)
+    await desk.settle()
+    desk.put(1, HostState.DOWN)
+    assert await desk.held() == ["alice-p-1"]
+    assert await state_of(desk, "h1") is HostState.DOWN
+    assert (await desk.ask("h1", user="bob", dry_run=True)).status.code is ALLOW
+    assert (await desk.ask("h2", user="bob", dry_run=True, availability_mode=FORCE)).status.code is ALLOW
+    again = await desk.again()
+    assert (await again.ask("h1", user="bob", dry_run=True)).status.code is ALLOW
+    assert await again.held() == ["alice-p-1"]
+    assert await again.done("alice-p-1") is StatusCode.OK
+    await again.broker.close()
+
+
+async def test_a_host_that_came_back_late_does_not_go_under_its_old_permission_again(desk: Desk) -> None:
+    await desk.ask("h1")
+    desk.put(1, HostState.DOWN)
+    desk.clock.advance(70)
+    assert await state_of(desk, "h1") is HostState.RESTART
+    assert (await desk.ask("h1", user="bob", dry_run=True)).status.code is TEMP
+    desk.put(1, HostState.UP)
+    desk.put(1, HostState.DOWN)
+    assert await state_of(desk, "h1") is HostState.DOWN
+    assert (await desk.ask("h1", user="bob", dry_run=True)).status.code is ALLOW
+    assert await desk.held() == ["alice-p-1"]
+
+
+@pytest.mark.parametrize("down", [False, True])
+async def test_ended_by_extend_to_now_a_permission_lets_go_unless_something_is_down(desk: Desk, down: bool) -> None:
+    await desk.ask("h1")
+    if down:
+        desk.put(1, HostState.DOWN)
+    await desk.manage(PermissionCommand.EXTEND, "alice-p-1", deadline=BEGIN)
+    desk.put(1, HostState.DOWN)
+    assert await desk.held() == ["alice-p-1"]
+    assert await state_of(desk, "h1") is (HostState.RESTART if down else HostState.DOWN)
+    assert (await desk.ask("h1", user="bob", dry_run=True)).status.code is (TEMP if down else ALLOW)
+
+
+async def test_given_back_after_it_let_go_a_permission_is_gone_although_its_host_is_down(desk: Desk) -> None:
+    await desk.ask("h1")
+    desk.clock.advance(61)
+    assert await desk.held() == ["alice-p-1"]
+    desk.put(1, HostState.DOWN)
+    assert (await desk.manage(PermissionCommand.REJECT, "alice-p-1")).status.code is StatusCode.OK
+    assert await desk.held() == []
+
+
+async def test_extended_after_it_let_go_a_permission_holds_again(desk: Desk) -> None:
+    await desk.ask("h1")
+    desk.clock.advance(61)
+    assert (await desk.ask("h2", user="bob", dry_run=True)).status.code is ALLOW
+    later = BEGIN + 600 * SECOND
+    assert (await desk.manage(PermissionCommand.EXTEND, "alice-p-1", deadline=later)).status.code is ALLOW
+    assert (await desk.ask("h2", user="bob", dry_run=True)).status.code is TEMP
+
+
+async def test_what_lets_go_lets_go_of_the_shared_table_too_and_a_restart_does_not_take_it_again() -> None:
+    table = Table()
+    desk = await Desk.open(locks=table)
+    await desk.ask("h1")
+    assert table.held == {"alice-p-1"}
+    desk.clock.advance(61)
+    assert await desk.held() == ["alice-p-1"]
+    assert table.held == set()
+    await desk.settle()
+    await desk.broker.start()
+    assert await desk.held() == ["alice-p-1"]
+    assert table.held == set()
+    await desk.broker.close()
 
 
 async def test_nothing_is_forgotten_before_the_model_is_filled(desk: Desk) -> None:

@@ -115,7 +115,8 @@ class Core:
         self._ledger = None
         for permission in self.book.permissions.values():
             self.model.hold(permission)
-            self.locks.take(permission)
+            if not permission.lapsed:
+                self.locks.take(permission)
         for request in self.book.requests.values():
             self.model.queue(request, blocking=True)
         for notification in self.book.notifications.values():
@@ -179,13 +180,14 @@ class Core:
             message = f"{permission.id} ended (EXPIRED): {describe(permission.action)}"
             data = {**to_builtins(permission), "why": "EXPIRED"}
             self.unwritten.append(Record(now, RecordType.PERMISSION_ENDED, message, data))
-        for kind, entries in (
-            (ChangeKind.PERMISSION, lapsed.permissions),
-            (ChangeKind.REQUEST, lapsed.requests),
-            (ChangeKind.NOTIFICATION, lapsed.notifications),
+        for kind, verb, entries in (
+            (ChangeKind.PERMISSION, ChangeVerb.ENDED, lapsed.permissions),
+            (ChangeKind.PERMISSION, ChangeVerb.CHANGED, lapsed.let_go),
+            (ChangeKind.REQUEST, ChangeVerb.ENDED, lapsed.requests),
+            (ChangeKind.NOTIFICATION, ChangeVerb.ENDED, lapsed.notifications),
         ):
             self.tell(
-                Change(kind=kind, verb=ChangeVerb.ENDED, id=entry.id, owner=entry.owner, object_uid=entry.object_uid)
+                Change(kind=kind, verb=verb, id=entry.id, owner=entry.owner, object_uid=entry.object_uid)
                 for entry in entries
             )
 

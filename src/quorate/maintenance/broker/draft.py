@@ -126,7 +126,7 @@ class Draft:
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ENDED, entry)
 
     def move(self, before: PermissionEntry, deadline: int) -> PermissionEntry:
-        """Another deadline. If that is over and nothing is down, so are its locks; one that has let go may get new ones."""
+        """Another deadline. If that has passed and nothing is down, its locks are over."""
         over = deadline <= self.now and (before.lapsed or not is_down(self._model, before))
         entry = replace(before, deadline=deadline, lapsed=over)
         if deadline > before.deadline and not over:

@@ -1,12 +1,13 @@
 """What ends, or changes, by time alone.
 
-- A permission is forgotten at its deadline and twice its action's duration, unless something that it locks is down:
-  then it stays until that is up, or its owner says it is done.
+- A permission lets go of its locks at its deadline, or if something that it locks is down then, once that is up (or its
+  owner says it is done). It lets go for good: what goes down later is broken. It is forgotten twice its action's
+  duration after the deadline, unless it still has its locks.
 - An action of a notification is over at its end, the notification with its last action.
 - A stored request that nobody asks about stops blocking, and is deleted in the end (``renewal``).
 
-All of it follows from what is written and from the time, so it is true at once, before the ledger is written without
-it; a restart would come to the same result.
+All of it follows from what is written, from the time and from what is down, so it is true at once, before the ledger is
+written so; whatever is decided by it is in the same write or in a later one.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ class Lapsed:
     """What has just ended."""
 
     permissions: list[PermissionEntry] = field(default_factory=list)
+    #: These are still listed, but hold nothing any more.
+    let_go: list[PermissionEntry] = field(default_factory=list)
     requests: list[RequestEntry] = field(default_factory=list)
     notifications: list[NotificationEntry] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.permissions or self.requests or self.notifications)
+        return bool(self.permissions or self.let_go or self.requests or self.notifications)
 
 
 def forgotten_from(entry: PermissionEntry) -> int:
-    """When a permission of something that is up is forgotten."""
+    """When a permission that has let go is forgotten."""
     return later(entry.deadline, 2 * (entry.action.duration or 0))
 
 
@@ -49,20 +52,20 @@ class Lapses:
         #: Nothing happens before this, unless the cluster changes and something waits for that.
         self.next = 0
         self._retry = 0
-        #: Permissions past their time whose hosts are down, and the model's version when that was last looked at.
+        #: Permissions past their deadline whose hosts are down, and the model's version when that was last looked at.
         self._held_down: set[str] = set()
         self._seen = -1
         self._silent: set[str] = set()
 
     @property
     def held_down(self) -> frozenset[str]:
-        """Ids of permissions that only stay because something is down."""
+        """Ids of permissions that only have their locks because something is down."""
         return frozenset(self._held_down)
 
     def consider(self, entry: PermissionEntry | RequestEntry | NotificationEntry) -> None:
         """Something was added, or is not as it was: it may end sooner than anything else."""
         if isinstance(entry, PermissionEntry):
-            coming = forgotten_from(entry)
+            coming = forgotten_from(entry) if entry.lapsed else entry.deadline
         elif isinstance(entry, RequestEntry):
             self._silent.discard(entry.id)
             coming = silent_from(entry, self._retry)
@@ -81,7 +84,7 @@ class Lapses:
         lapsed = Lapsed()
         if retry != self._retry:
             self._retry = retry
-        elif now < self.next and not (self._held_down and self._seen != self._model.version):
+        elif now < self.next and not self._is_up_again(book):
             return lapsed
         coming = [
             FOREVER,
@@ -93,20 +96,37 @@ class Lapses:
         self._seen = self._model.version
         return lapsed
 
+    def _is_up_again(self, book: Book) -> bool:
+        """What was down under one of these permissions is not any more, or the permission is not there."""
+        if not self._held_down or self._seen == self._model.version:
+            return False
+        self._seen = self._model.version
+        entries = (book.permissions.get(held) for held in self._held_down)
+        return any(entry is None or not is_down(self._model, entry) for entry in entries)
+
     def _permissions(self, book: Book, now: int, lapsed: Lapsed) -> list[int]:
         coming = []
         self._held_down.clear()
         for entry in tuple(book.permissions.values()):
-            over = forgotten_from(entry)
-            if over > now:
-                coming.append(over)
-            elif is_down(self._model, entry):
-                self._held_down.add(entry.id)
-            else:
+            if not entry.lapsed:
+                if entry.deadline > now:
+                    coming.append(entry.deadline)
+                    continue
+                if is_down(self._model, entry):
+                    self._held_down.add(entry.id)
+                    continue
+            if (over := forgotten_from(entry)) <= now:
                 del book.permissions[entry.id]
                 self._model.release(entry.id)
                 self._locks.drop(entry.id)
                 lapsed.permissions.append(entry)
+                continue
+            coming.append(over)
+            if not entry.lapsed:
+                ended = book.permissions[entry.id] = replace(entry, lapsed=True)
+                self._model.hold(ended)
+                self._locks.drop(entry.id)
+                lapsed.let_go.append(ended)
         return coming
 
     def _requests(self, book: Book, now: int, lapsed: Lapsed) -> list[int]:

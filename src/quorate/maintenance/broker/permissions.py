@@ -131,7 +131,7 @@ def end_all(draft: Draft, entries: Iterable[PermissionEntry], why: str) -> None:
 def give_back(draft: Draft, model: ClusterModel, entries: Iterable[PermissionEntry], why: str) -> None:
     """Over from now on. Where something is down the lock stays, past its deadline, until that is up."""
     for entry in entries:
-        if is_down(model, entry):
+        if not entry.lapsed and is_down(model, entry):
             draft.move(entry, min(entry.deadline, draft.now))
         else:
             end_all(draft, [entry], why)

@@ -159,8 +159,8 @@ class LedgerObjects:
         entry = self._entries().permissions.get(name)
         if entry is None:
             return None
-        over = entry.deadline <= self._broker.now()
-        return shown.permission(entry, name, self._model, held_down=over and is_down(self._model, entry))
+        held = entry.deadline <= self._broker.now() and not entry.lapsed and is_down(self._model, entry)
+        return shown.permission(entry, name, self._model, held_down=held)
 
     def _request(self, name: str) -> PermissionRequest | None:
         entries = self._entries()

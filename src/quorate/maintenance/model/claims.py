@@ -101,6 +101,8 @@ def _actions(entry: Entry) -> tuple[Action, ...]:
 
 
 def _locks(entry: Entry, find: Find) -> Iterable[tuple[Item, Lock]]:
+    if isinstance(entry, PermissionEntry) and entry.lapsed:
+        return
     for action in _actions(entry):
         lock = _lock(entry, action)
         for item in find(action):

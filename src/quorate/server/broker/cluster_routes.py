@@ -64,6 +64,7 @@ def routes(kept: Kept, broker: Broker, monitor: Monitor, access: Access) -> list
 
     async def changed(request: web.Request, node: int | None, change: _Change) -> web.Response:
         word = state(await _only(request, "state"))
+        broker.cluster_changed()  # whatever has ended by now has not ended because of this
         await change(word)
         broker.cluster_changed()
         if node is not None:  # the monitor watches drives, not replicas
