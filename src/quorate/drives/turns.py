@@ -26,7 +26,7 @@ from quorate.api.struct import replace
 from quorate.drives import progress
 from quorate.drives.limits import Move, Place, to_copy, to_prepare
 from quorate.drives.view import CLAIM_INDEX, is_released_outside
-from quorate.engine import Controller, Key, Patch, Plan, Reader, Watch, Write, no_keys
+from quorate.engine import Controller, Key, Patch, Plan, Reader, Watch, no_keys
 from quorate.volumes import observe as volumes
 from quorate.volumes.transitions.members import good_copies
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -116,50 +116,57 @@ class _Gathering:
 
 
 def decide(turns: Turns, now: datetime, _: Random) -> Plan:
-    """Give turns to as many as the limits allow."""
-    writes: list[Write] = [_unsaid(each.volume) for each in turns.waiting.values() if each.stale]
+    """Give turns to as many as the limits allow; one word for each Volume in a pass."""
+    spoken = {name: _unsaid(each.volume) for name, each in turns.waiting.items() if each.stale}
     for move in to_prepare(turns.moves, turns.limits, now):
-        volume = turns.waiting[move.name].volume
         said = {annotation_keys.RELEASE: Release.PROCESSING, annotation_keys.RELEASE_RECOVERY: "0"}
-        writes.append(_said(volume, said))
+        spoken.setdefault(move.name, _said(turns.waiting[move.name].volume, said))
+    let: set[ReplicaName] = set()
     for move in to_copy(turns.moves, turns.limits):
         each = turns.waiting[move.name]
-        if each.successor is not None and not each.stale:
-            writes.append(_said(each.volume, {annotation_keys.MOVE_TO: each.successor}))
-    return Plan(writes=tuple(writes), requeue_after=_LOOK)
+        # Whoever takes over from several of a volume needs to be let only once.
+        if each.successor is not None and each.successor not in let:
+            let.add(each.successor)
+            spoken.setdefault(move.name, _said(each.volume, {annotation_keys.MOVE_TO: each.successor}))
+    return Plan(writes=tuple(spoken.values()), requeue_after=_LOOK)
 
 
 def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume) -> tuple[Move, Waiting] | None:
+    """How far it is; None: it does not want a turn now."""
     said = volume.metadata.annotations
     process = said.get(annotation_keys.RELEASE_PROCESS, Process.START)
     begun = said.get(annotation_keys.RELEASE) == Release.PROCESSING
-    if process != Process.START and not begun:
+    if not begun and (
+        process != Process.START or (replica.member is not None and not progress.may_begin(view, volume))
+    ):
         return None
-    if not begun and replica.member is not None and not progress.may_begin(view, volume):
-        return None
-    let = ReplicaName(said.get(annotation_keys.MOVE_TO, ""))
-    there = view.replica(let) if let else None
-    stale = bool(let) and (there is None or there.replica.deleting)
-    copying = bool(let) and not stale and let not in good_copies(view) and process != Process.STOP
-    taking_over = progress.successor(view)
-    placed = taking_over is not None and taking_over.scheduled
-    ready = placed and taking_over is not None and taking_over.member is None and process == Process.START
-    name = taking_over.name if taking_over is not None else None
-    # Whoever takes over from several of a volume needs to be let only once.
-    asked = any(each.evacuation is not None and each.evacuation.to == name for each in view.replicas)
-    goal = there if copying else taking_over if ready and not asked else None
-    copied = bool(let) and not stale and not copying
+    let = view.replica(ReplicaName(said.get(annotation_keys.MOVE_TO, "")))
+    stale = annotation_keys.MOVE_TO in said and (let is None or let.replica.deleting)
+    good = let is not None and let.name in good_copies(view)
+    copying = let is not None and not stale and not good and process != Process.STOP
+    going = process != Process.START or replica.replica.deleting
+    following = None if going else progress.successor(view)
+    homeless = following is not None and not following.scheduled
+    successor = following if following is not None and _may_be_let(view, following) else None
+    goal = let if copying else successor
     move = Move(
         name=volume.name,
         source=_place(reader, volume.spec.node_id),
         target=_place(reader, goal.node_name) if goal is not None and goal.node_name is not None else None,
         begun=begun,
-        busy=copying or (not copied and process == Process.START),
+        busy=copying or (process == Process.START and (not good or successor is not None)),
         copying=copying,
-        homeless_since=None if placed or taking_over is None else taking_over.replica.metadata.creation_timestamp,
+        homeless_since=following.replica.metadata.creation_timestamp if homeless and following is not None else None,
         rank=_rank(volume),
     )
-    return move, Waiting(volume, name if ready and not asked else None, stale)
+    return move, Waiting(volume, successor.name if successor is not None else None, stale)
+
+
+def _may_be_let(view: VolumeView, following: ReplicaView) -> bool:
+    """Whether one that is to take over has its place, and nobody has let it yet."""
+    members = (each.evacuation for each in view.replicas if each.member is not None)
+    asked = any(evacuation is not None and evacuation.to == following.name for evacuation in members)
+    return following.scheduled and following.member is None and not asked
 
 
 def _rank(volume: Volume) -> tuple[object, ...]:
