@@ -191,8 +191,8 @@ class Plan:
     events: tuple[PlanEvent, ...] = ()
     #: Look again after so many seconds, even if nothing happens.
     requeue_after: float | None = None
-    #: Called in order once every write has been made. Only agents have such: each starts work on hardware, which goes
-    #: on beside the passes and wakes the key (``engine.signal``) when it is done. None may wait.
+    #: Called in order once every write has been made. Agents have such, and the broker: each starts work, on hardware
+    #: say, which goes on beside the passes and wakes the key (``engine.signal``) when it is done. None may wait.
     effects: tuple[Callable[[], None], ...] = ()
     #: Called before the first write, without a pause since the snapshot was taken; what it returns is called once the
     #: outcome of every write is known. It tells another part of this process, which would not see writes that are under
