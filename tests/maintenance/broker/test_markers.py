@@ -8,7 +8,7 @@ import pytest
 
 from quorate.api.duration import Duration
 from quorate.api.maintenance.action import HostState, Marker, StatusCode
-from quorate.api.maintenance.broker_config import BrokerConfig, BrokerConfigSpec, Limits
+from quorate.api.maintenance.broker_config import BrokerConfig, BrokerConfigSpec, Limits, MonitorConfig
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.names import BROKER
 from quorate.api.struct import replace
@@ -159,6 +159,21 @@ async def test_a_node_that_is_down_with_a_permission_is_restarting(desk: Desk) -
     desk.put(2, HostState.DOWN)
     answer = await desk.broker.cluster_state(ClusterStateRequest(hosts=("h1", "h2")), ANYONE)
     assert [node.state for node in answer.hosts] == [HostState.RESTART, HostState.DOWN]
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        (BrokerConfigSpec(default_retry_time=Duration("0s")), "defaultRetryTime"),
+        (BrokerConfigSpec(default_permission_duration=Duration("0s")), "defaultPermissionDuration"),
+        (BrokerConfigSpec(monitor_config=MonitorConfig(update_interval=Duration("0s"))), "updateInterval"),
+    ],
+)
+async def test_a_configuration_without_time_is_wrong(desk: Desk, config: BrokerConfigSpec, field: str) -> None:
+    answer = await desk.broker.set_config(SetConfig(config=config), ADMIN)
+    assert answer.status.code is StatusCode.WRONG_REQUEST
+    assert f"{field} must be more than zero" in answer.status.reason
+    assert desk.model.settings == SETTINGS
 
 
 async def test_setting_the_configuration_replaces_all_of_it(desk: Desk) -> None:

@@ -63,8 +63,9 @@ async def test_a_duration_without_end_ends_never(desk: Desk) -> None:
 
 
 async def test_without_partial_it_is_all_or_nothing(desk: Desk) -> None:
+    desk.model.put_node(NodeInfo(id=9, host="h9"))
     await desk.ask("h1", user="bob")
-    answer = await desk.ask("h2", "h3")
+    answer = await desk.ask("h9", "h3")
     assert (answer.status.code, answer.permissions, answer.request_id) == (TEMP, (), "")
     assert answer.deadline == BEGIN + 60 * SECOND
     assert await desk.held() == []
@@ -326,3 +327,17 @@ def _contents(ledger: Ledger) -> tuple[object, ...]:
 
 def _request(*actions: Action, **more: Any) -> PermissionRequest:
     return PermissionRequest(user="alice", actions=actions, **more)
+
+
+async def test_work_that_takes_no_time_locks_for_the_usual_time(desk: Desk) -> None:
+    answers = [await desk.ask(f"h{number}", duration=0) for number in range(1, 9)]
+    assert [answer.status.code for answer in answers] == [StatusCode.ALLOW] + 7 * [StatusCode.DISALLOW_TEMP]
+    (first,) = answers[0].permissions
+    assert first.deadline == BEGIN + SETTINGS.default_permission_duration.microseconds
+
+
+async def test_a_request_that_contradicts_itself_is_not_stored_whoever_else_is_in_its_way(desk: Desk) -> None:
+    await desk.ask("h1", user="bob")
+    answer = await desk.ask("h2", "h3", schedule=True)
+    assert (answer.status.code, answer.request_id) == (StatusCode.DISALLOW, "")
+    assert desk.broker.ledger.requests == ()

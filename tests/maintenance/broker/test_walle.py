@@ -262,3 +262,9 @@ async def test_a_task_has_what_its_request_got_whoever_asked(desk: Desk) -> None
     assert await tasks(desk) == {"t": ALLOW}
     assert await remove(desk) is OK
     assert desk.broker.ledger.permissions == ()
+
+
+async def test_two_hosts_of_a_group_are_rejected_beside_a_foreign_permission_too(desk: Desk) -> None:
+    await desk.ask("h1", user="alice")
+    assert await create(desk, "t", "reboot", "h2", "h3") is DISALLOW
+    assert desk.broker.ledger.requests == ()

@@ -160,6 +160,13 @@ def changed(path: list[Any], value: Any) -> Any:
             "config.defaultRetryTime: 'soon' is refused: 'soon' is not a duration",
         ),
         (["config", "defaultRetryTime"], 60, "config.defaultRetryTime: 60 is refused"),
+        (["config", "defaultRetryTime"], "0s", "config.defaultRetryTime must be more than zero"),
+        (["config", "defaultPermissionDuration"], "0h", "config.defaultPermissionDuration must be more than zero"),
+        (
+            ["config", "monitorConfig"],
+            {"updateInterval": "0us"},
+            "config.monitorConfig.updateInterval must be more than zero",
+        ),
         (["config", "limits"], 1, "config.limits: 1 is not expected: allowed here are defaultRetryTime"),
         (
             ["config", "clusterLimits", "disabledNodesRatioLimit"],

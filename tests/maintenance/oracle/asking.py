@@ -60,7 +60,7 @@ def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
     granted: list[Granted] = []
     refused: list[Refused] = []
     earlier: frozenset[Item] = frozenset()
-    for action in request.actions:
+    for number, action in enumerate(request.actions):
         duration = permission_duration(world, request, action)
         asker = asker_for(world, request, action, now, earlier)
         try:
@@ -68,6 +68,9 @@ def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
             check_items(world, items, asker)
         except No as no:
             code = StatusCode.DISALLOW if contradicts_itself(world, action, asker) else no.code
+            if code is StatusCode.DISALLOW_TEMP and not request.partial_permission_allowed:
+                rest = request.actions[number:]
+                code = StatusCode.DISALLOW if clash(world, request, rest, now, earlier) else code
             refused.append(Refused(action, code, no.issue))
             if not request.partial_permission_allowed:
                 break
@@ -94,7 +97,7 @@ def sum_up(request: RequestEntry, granted: list[Granted], refused: list[Refused]
 def permission_duration(world: World, request: RequestEntry, action: Action) -> int:
     """How long a permission lasts: as the action says, or the request, or the settings."""
     for duration in (action.duration, request.duration):
-        if duration is not None:
+        if duration:
             return duration
     return world.settings.default_permission_duration.microseconds
 
@@ -130,6 +133,17 @@ def contradicts_itself(world: World, action: Action, asker: Asker) -> bool:
         check_items(in_perfect_order(world), world.items(action), asker)
     except No as no:
         return no.ask_alone is not None and not refuses(no.ask_alone)
+    return False
+
+
+def clash(world: World, request: RequestEntry, actions: tuple[Action, ...], now: int, earlier: frozenset[Item]) -> bool:
+    """Whether actions that go together or not at all can never go together, whatever else stands in their way now."""
+    for action in actions:
+        asker = asker_for(world, request, action, now, earlier)
+        if contradicts_itself(world, action, asker):
+            return True
+        if passes(in_perfect_order(world), action, asker):
+            earlier |= frozenset(world.items(action))
     return False
 
 

@@ -295,3 +295,32 @@ def test_a_contradiction_is_seen_behind_whatever_else_is_refused_for_good() -> N
     # Down, node 1 may be worked on; but one node may be away, and the host has two.
     scene.node(1, state=DOWN)
     assert scene.ask("h1").code is DISALLOW
+
+
+@pytest.mark.parametrize("asked", [("h1", "h2", "h3"), ("h2", "h1", "h3"), ("h2", "h3", "h1")])
+def test_a_contradiction_is_told_wherever_in_the_request_it_is(asked: tuple[str, ...]) -> None:
+    scene = Scene()
+    scene.group([2, 3])
+    scene.hold("h1")
+    answer = scene.ask(*asked)
+    assert (answer.code, answer.deadline, answer.left) == (StatusCode.DISALLOW, None, ())
+    assert "contradicts itself" in answer.reason
+    assert scene.ask(*asked, partial=True).code is StatusCode.ALLOW_PARTIAL
+    scene.model.release("bob-p-1")
+    assert scene.ask(*asked).code is StatusCode.DISALLOW
+
+
+def test_what_is_all_locked_by_another_and_clashes_is_a_contradiction() -> None:
+    scene = Scene()
+    scene.group([1, 2, 3])
+    scene.hold("h1")
+    answer = scene.ask("h2", "h3")
+    assert answer.code is StatusCode.DISALLOW
+    assert len(answer.refusals) == 1
+
+
+def test_a_host_that_is_unknown_further_on_is_no_contradiction() -> None:
+    scene = Scene()
+    scene.group([2, 3])
+    scene.hold("h1")
+    assert scene.ask("h1", "nobody", "h2").code is StatusCode.DISALLOW_TEMP

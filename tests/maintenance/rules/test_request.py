@@ -154,7 +154,14 @@ def test_an_old_issue_does_not_stand_in_the_way() -> None:
 
 @pytest.mark.parametrize(
     ("action", "given", "lasts"),
-    [(3 * MINUTE, 7 * MINUTE, 3 * MINUTE), (None, 7 * MINUTE, 7 * MINUTE), (None, None, 10 * MINUTE)],
+    [
+        (3 * MINUTE, 7 * MINUTE, 3 * MINUTE),
+        (None, 7 * MINUTE, 7 * MINUTE),
+        (None, None, 10 * MINUTE),
+        (0, 7 * MINUTE, 7 * MINUTE),
+        (0, 0, 10 * MINUTE),
+        (None, 0, 10 * MINUTE),
+    ],
 )
 def test_a_permission_lasts_as_the_action_says_or_the_request_or_the_settings(
     action: int | None, given: int | None, lasts: int

@@ -160,6 +160,8 @@ async def test_null_is_not_given(client: Client) -> None:
         ({"clusterLimits": {"disabledNodesRatioLimit": 101}}, "config.clusterLimits.disabledNodesRatioLimit: 101"),
         ({"clusterLimits": 3}, "config.clusterLimits: 3"),
         ({"defaultRetryTime": "soon"}, "'soon' is not a duration"),
+        ({"defaultRetryTime": "0s"}, "config.defaultRetryTime must be more than zero"),
+        ({"monitorConfig": {"updateInterval": "0s"}}, "config.monitorConfig.updateInterval must be more than zero"),
         ({"clusterLimits": {"disabledNodesLimit": 2**63}}, "disabledNodesLimit"),
         ([], "must be an object"),
     ],

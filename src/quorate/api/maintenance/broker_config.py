@@ -16,6 +16,11 @@ from quorate.api.scalars import Count, Percent
 from quorate.api.struct import Rule, Struct, list_map
 
 
+def _above_zero(field: str) -> Rule:
+    """Without any time locks would hold nothing, and timers never rest."""
+    return Rule(f"duration(self.{field}) > duration('0s')", f"{field} must be more than zero", field_path=f".{field}")
+
+
 class Limits(Struct):
     """How many nodes may be away at once. One is always allowed."""
 
@@ -25,6 +30,8 @@ class Limits(Struct):
 
 class MonitorConfig(Struct):
     """When a disk that is away, or will be, is marked; and when marking many at once is held back."""
+
+    RULES = (_above_zero("updateInterval"),)
 
     enable_auto_updates: Annotated[bool, Meta(description="Without it the monitor only watches.")] = False
     update_interval: Duration = Duration("60s")
@@ -66,12 +73,23 @@ class LogConfig(Struct):
 class BrokerConfigSpec(Struct):
     """How the broker decides."""
 
+    RULES = (_above_zero("defaultRetryTime"), _above_zero("defaultPermissionDuration"))
+
     default_retry_time: Duration = Duration("300s")
     default_permission_duration: Duration = Duration("300s")
     tenant_limits: Limits = Limits()
     cluster_limits: Limits = Limits()
     monitor_config: MonitorConfig = MonitorConfig()
     log_config: LogConfig = LogConfig()
+
+    def without_time(self) -> tuple[str, ...]:
+        """The fields that break these rules, for a configuration that no store has looked at."""
+        found = {
+            "defaultRetryTime": self.default_retry_time,
+            "defaultPermissionDuration": self.default_permission_duration,
+            "monitorConfig.updateInterval": self.monitor_config.update_interval,
+        }
+        return tuple(field for field, span in found.items() if not span.microseconds)
 
 
 class BrokerConfigStatus(Struct):

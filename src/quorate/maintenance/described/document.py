@@ -97,7 +97,10 @@ def describe(document: object) -> Description:
 
 def settings(given: object, path: str = "config") -> BrokerConfigSpec:
     """Limits and durations; what is not given has its default."""
-    return Entry(given, path).struct(BrokerConfigSpec)
+    found = Entry(given, path).struct(BrokerConfigSpec)
+    if broken := found.without_time():
+        raise ConfigError("; ".join(f"{path}.{field} must be more than zero" for field in broken))
+    return found
 
 
 def state(given: object, path: str = "state") -> HostState:

@@ -1,6 +1,9 @@
 """What an action is about: which nodes, drives and replicas it would lock.
 
 Node actions lock nodes only: their drives and replicas see the lock through the node.
+
+What an action names is looked up before anything of it is weighed. So one unknown device among several is
+NO_SUCH_DEVICE at once, wherever in the list it stands and whatever may be said of the others.
 """
 
 from __future__ import annotations

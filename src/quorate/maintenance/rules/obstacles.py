@@ -22,7 +22,7 @@ from quorate.maintenance.rules.inquiry import Inquiry
 
 #: What an Issue has room for.
 MAX_BLOCKERS: Final = 16
-_MAX_MESSAGE: Final = 1024
+MAX_MESSAGE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Objection:
     def refusal(self, action: Action) -> Refusal:
         """As the rules answer it."""
         blockers = tuple(obstacle.blocker() for obstacle in self.obstacles[:MAX_BLOCKERS])
-        issue = Issue(type=self.type, message=self.message[:_MAX_MESSAGE], blockers=blockers)
+        issue = Issue(type=self.type, message=self.message[:MAX_MESSAGE], blockers=blockers)
         return Refusal(action, self.code, issue, self.deadline)
 
 

@@ -22,7 +22,7 @@ from quorate.maintenance.model.lookup import Unresolved, find
 from quorate.maintenance.model.trial import Trial
 from quorate.maintenance.rules.checks import take
 from quorate.maintenance.rules.inquiry import Inquiry
-from quorate.maintenance.rules.obstacles import Objection
+from quorate.maintenance.rules.obstacles import MAX_MESSAGE, Objection
 
 #: The most hopeful first. A missing service ranks as a temporary refusal does: of the two the first to fail stays.
 _HOPE: Final = {
@@ -59,7 +59,7 @@ def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permis
     cap = max_permissions if inquiry.partial else None
     grants: list[Grant] = []
     refusals: list[Refusal] = []
-    for action in actions:
+    for number, action in enumerate(actions):
         if cap is not None and len(grants) >= cap:
             refusals.append(_deferred(inquiry, action, cap))
             continue
@@ -69,9 +69,10 @@ def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permis
         if refusal is None:
             grants.append(Grant(action, lasts))
             continue
-        refusals.append(refusal)
         if not inquiry.partial:
-            return _refused(refusals, left=_with_issues(actions, {inquiry.action: refusal.issue}))
+            refusal = _with_the_rest(inquiry, refusal, actions[number:])
+            return _refused([refusal], left=_with_issues(actions, {number: refusal.issue}))
+        refusals.append(refusal)
     if not refusals:
         return Evaluation(StatusCode.ALLOW, grants=tuple(grants))
     issues = (refusal.issue for refusal in refusals[:_MAX_ISSUES])
@@ -131,15 +132,34 @@ def _for_good(inquiry: Inquiry, items: Sequence[Item], objection: Objection) -> 
     inquiry.trial, inquiry.ideal = trial, False
     if contradiction is None or not contradiction.obstacles:
         return objection
-    besides = "" if contradiction.message == objection.message else f"; besides, {contradiction.message}"
-    message = f"{objection.message}{besides}: the request contradicts itself"
+    message = _both(objection.message, contradiction)
     return replace_fields(objection, code=StatusCode.DISALLOW, message=message, deadline=None)
 
 
+def _with_the_rest(inquiry: Inquiry, refusal: Refusal, actions: Sequence[Action]) -> Refusal:
+    """The actions from a refused one on go together or not at all: if they never can, nobody need wait for that."""
+    if refusal.code is not StatusCode.DISALLOW_TEMP:
+        return refusal
+    inquiry.ideal, mark = True, inquiry.trial.mark()
+    found = (find(inquiry.model, action) for action in actions)
+    tried = (_take_in_turn(inquiry, items) for items in found if not isinstance(items, Unresolved))
+    contradiction = next((objection for objection in tried if objection is not None and objection.obstacles), None)
+    inquiry.trial.undo(mark)
+    inquiry.ideal = False
+    if contradiction is None:
+        return refusal
+    issue = replace(refusal.issue, message=_both(refusal.issue.message, contradiction)[:MAX_MESSAGE])
+    return Refusal(refusal.action, StatusCode.DISALLOW, issue)
+
+
+def _both(message: str, contradiction: Objection) -> str:
+    besides = "" if contradiction.message == message else f"; besides, {contradiction.message}"
+    return f"{message}{besides}: the request contradicts itself"
+
+
 def permission_duration(model: ClusterModel, action: Action, given: int | None) -> int:
-    """How long a permission lasts: the action's own time, else the request's, else the usual one."""
-    lasts = given if action.duration is None else action.duration
-    return model.settings.default_permission_duration.microseconds if lasts is None else lasts
+    """How long a permission lasts: the action's own time, else the request's, else the usual one. Zero is not given."""
+    return action.duration or given or model.settings.default_permission_duration.microseconds
 
 
 def _expanded(model: ClusterModel, actions: Iterable[Action]) -> Iterable[Action]:
