@@ -1,4 +1,4 @@
-"""A member that is to leave while it is used leaves as soon as nobody uses it, however far its removal has come."""
+"""One that is to leave while it is used leaves as soon as nobody uses it; one that is back is not forced out."""
 
 from __future__ import annotations
 
@@ -23,3 +23,24 @@ def test_letting_go_begins_beside_a_removal_that_waits_for_it() -> None:
     assert (waiting.type, waiting.reason) == (TransitionType.REMOVE_REPLICA, "Attached")
     story.attach(0, attached=False)
     assert story.shape() == "D1 TB2 D3"
+
+
+def test_one_that_comes_back_while_it_is_forced_out_is_asked_to_go_instead() -> None:
+    story = Story(Replication.AVAILABILITY, [D, D, TB])
+    story.add(3, D)
+    story.settle()
+    story.lose(1)
+    story.delete(1)
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    for _ in range(9):
+        story.controller()
+        if story.member(1).hidden:
+            break
+    [forced] = story.rv.status.datamesh_transitions
+    assert forced.type is TransitionType.FORCE_REMOVE_REPLICA
+    assert story.shape() == "D0 (D1) (TB2) D3"
+    story.machines.hosts[1].power_on()
+    story.silent.discard(1)
+    story.agents()
+    story.settle()
+    assert story.shape() == "D0 TB2 D3"

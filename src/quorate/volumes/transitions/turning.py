@@ -7,6 +7,7 @@
 | leaves, the tie-breaker is hidden for it | it is needed after all              | ends, tie-breaker shown           |
 | leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
 |                                          | are not good any more               |                                   |
+| is being forced out                      | it is back                          | joins, or is asked to leave       |
 | grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
 So nothing that waits for somebody who may never come back keeps a volume from its tie-breaker or its copies.
@@ -31,8 +32,9 @@ from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Wait
 
 _COPIES_MISSING = "CopiesMissing"
+_STILL_HERE = "StillHere"
 #: What a step may wait for endlessly. Confirmations and locks come and go.
-_ENDLESS = frozenset({_COPIES_MISSING, "NotUp", "NotConnected", "WaitingForSync", "Attached"})
+_ENDLESS = frozenset({_COPIES_MISSING, _STILL_HERE, "NotUp", "NotConnected", "WaitingForSync", "Attached"})
 
 
 def abandoned(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -59,7 +61,13 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
     if member is None or wait.reason not in _ENDLESS or _has_active_step(transition):
         return None
     instead: Transition | None
-    if following == FORGET.name and wait.reason == _COPIES_MISSING and _can_come_back(view, transition, member):
+    if wait.reason == _STILL_HERE:
+        if transition.type is not TransitionType.FORCE_REMOVE_REPLICA or not _has_changed_something(transition):
+            return None
+        # It is back: what was to be forced can be asked for, or needs not be done at all.
+        stays = member.hidden and not _is_leaving(view, member.name)
+        instead = _again(view, member, now) if stays else _asked_to_go(view, member, now)
+    elif following == FORGET.name and wait.reason == _COPIES_MISSING and _can_come_back(view, transition, member):
         instead = _again(view, member, now)
     elif following in (HIDE.name, SHOW.name) and due_tie_breaker(view) is not None:
         instead = _again(view, member, now) if member.hidden else None
@@ -71,6 +79,14 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
 def _again(view: VolumeView, member: Member, now: datetime) -> Transition:
     """It is a member already: what it has done of joining changes nothing."""
     return make(view, TransitionType.ADD_REPLICA, now, member.name, after=member.type)
+
+
+def _has_changed_something(transition: Transition) -> bool:
+    return any(step.datamesh_revision for step in transition.steps)
+
+
+def _asked_to_go(view: VolumeView, member: Member, now: datetime) -> Transition:
+    return make(view, TransitionType.REMOVE_REPLICA, now, member.name, before=member.type)
 
 
 def _is_missed(view: VolumeView, transition: Transition) -> bool:
