@@ -167,7 +167,7 @@ class ManagePermission(Struct):
 
 
 class ManagePermissionResponse(Struct):
-    """The permissions asked for, or changed."""
+    """The permissions asked for, or changed; of an EXTEND that is refused those that stand as they were, and why."""
 
     status: Status
     permissions: tuple[Permission, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
 from quorate.api.maintenance.log_record import RecordType
 from quorate.errors import Conflict
 from quorate.maintenance.entries import PermissionEntry
@@ -101,9 +101,25 @@ async def test_extend_is_refused_when_something_has_broken_meanwhile(desk: Desk)
     await desk.ask("h1")
     desk.put(2, HostState.DOWN)
     answer = await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 61 * SECOND)
-    assert (answer.status.code, answer.permissions) == (DISALLOW, ())
+    assert answer.status.code is DISALLOW
     assert "alice-p-1" in answer.status.reason
+    (refused,) = answer.permissions
+    assert (refused.id, refused.deadline) == ("alice-p-1", BEGIN + 60 * SECOND)
+    assert refused.action.issue is not None
+    assert [blocker.object for blocker in refused.action.issue.blockers] == ["vdisk-0-1-0-1-0"]
     assert (await desk.manage(LIST)).permissions[0].deadline == BEGIN + 60 * SECOND
+
+
+async def test_extend_names_who_is_in_the_way_and_changes_nothing_that_is_kept(desk: Desk) -> None:
+    await desk.ask("h1")
+    desk.clock.advance(60)
+    await desk.ask("h2", user="bob")
+    answer = await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 900 * SECOND)
+    (refused,) = answer.permissions
+    assert refused.action.issue is not None
+    (blocker,) = refused.action.issue.blockers
+    assert (blocker.lock, blocker.id, blocker.owner) == (LockKind.PERMISSION, "bob-p-2", "bob")
+    assert [one.action.issue for one in (await desk.manage(LIST)).permissions] == [None]
 
 
 async def test_extend_asks_under_the_mode_it_was_granted_in(desk: Desk) -> None:
@@ -127,6 +143,7 @@ async def test_extend_yields_to_a_volume_that_is_changing(desk: Desk) -> None:
     desk.broker._core.locks = Table()
     answer = await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 900 * SECOND)
     assert (answer.status.code, "just changing" in answer.status.reason) == (DISALLOW, True)
+    assert "just changing" in str(answer.permissions[0].action.issue)
     assert (await desk.manage(EXTEND, "alice-p-1", deadline=BEGIN + 30 * SECOND)).status.code is ALLOW
     assert (await desk.manage(LIST)).permissions[0].deadline == BEGIN + 30 * SECOND
 
@@ -138,6 +155,7 @@ async def test_extend_is_all_or_nothing(desk: Desk) -> None:
     desk.model.remove_node(1)
     answer = await desk.manage(EXTEND, "alice-p-2", "alice-p-1", deadline=BEGIN + 100 * SECOND)
     assert answer.status.code is DISALLOW
+    assert [one.id for one in answer.permissions] == ["alice-p-1"]
     assert [one.deadline for one in (await desk.manage(LIST)).permissions] == [BEGIN + 60 * SECOND, FOREVER]
 
 

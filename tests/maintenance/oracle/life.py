@@ -254,8 +254,9 @@ class Life:
         deadline = message.deadline
         if deadline is None:
             return WRONG
-        if not all(deadline <= one.deadline or self.may_last(one, deadline) for one in named):
-            return Said(StatusCode.DISALLOW)
+        refused = [one for one in named if deadline > one.deadline and not self.may_last(one, deadline)]
+        if refused:
+            return Said(StatusCode.DISALLOW, permissions=tuple(map(told, refused)))
         # What had let go and lasts longer now holds again: it was asked for once more.
         changed = {one.id: replace(one, deadline=deadline, lapsed=one.lapsed and deadline <= self.now) for one in named}
         if not message.dry_run:

@@ -10,14 +10,17 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from quorate.api.maintenance.action import StatusCode
+from quorate.api.maintenance.action import ActionType, Blocker, Issue, LockKind, StatusCode
 from quorate.errors import CannotListen, StorageFull
 from quorate.maintenance.messages import (
+    Action,
     Caller,
     Change,
     ChangeKind,
     ChangeVerb,
     CheckRequest,
+    ManagePermissionResponse,
+    Permission,
     PermissionResponse,
     Status,
 )
@@ -50,6 +53,18 @@ async def call(channel: grpc.aio.Channel, body: bytes, **more: Any) -> cms_pb2.T
 
 def checking(**fields: Any) -> bytes:
     return cms_pb2.TCmsRequest(CheckRequest=cms_pb2.TCheckRequest(**fields)).SerializeToString()
+
+
+async def test_a_refused_extension_carries_its_blockers(channel: grpc.aio.Channel, broker: FakeBroker) -> None:
+    issue = Issue(blockers=(Blocker(object="h2", lock=LockKind.PERMISSION, id="v-p-2"),))
+    refused = Permission(id="u-p-1", action=Action(type=ActionType.SHUTDOWN_HOST, host="h1", issue=issue), deadline=7)
+    broker.answers["manage_permission"] = ManagePermissionResponse(
+        status=Status(code=StatusCode.DISALLOW), permissions=(refused,)
+    )
+    asked = cms_pb2.TManagePermissionRequest(User="u", Command=cms_pb2.TManagePermissionRequest.EXTEND)
+    answer = await call(channel, cms_pb2.TCmsRequest(ManagePermissionRequest=asked).SerializeToString())
+    (permission,) = answer.ManagePermissionResponse.Permissions
+    assert [blocker.Id for blocker in permission.Action.Issue.Blockers] == ["v-p-2"]
 
 
 async def test_a_question_goes_through_and_its_answer_comes_back(channel: grpc.aio.Channel, broker: FakeBroker) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quorate.api.maintenance.action import StatusCode
+from quorate.api.maintenance.action import Issue, StatusCode
 from quorate.api.struct import replace
 from quorate.errors import Conflict
 from quorate.maintenance.broker.answers import OK, permission
@@ -64,6 +64,12 @@ class Permissions:
             give_back(draft, self._core.model, entries, "REJECT")
 
     async def _extend(self, asked: ManagePermission, user: str) -> ManagePermissionResponse:
+        try:
+            return await self._extended(asked, user)
+        except _NotExtended as declined:
+            return self._shown(declined.status, declined.entries)
+
+    async def _extended(self, asked: ManagePermission, user: str) -> ManagePermissionResponse:
         core = self._core
         own_permissions(core.book, asked.permissions, user)
         deadline = asked.deadline
@@ -78,15 +84,13 @@ class Permissions:
         def decide(draft: Draft) -> list[PermissionEntry]:
             entries = own_permissions(draft.book, asked.permissions, user)
             self._check(entries, deadline, draft.now)
-            try:
-                return [draft.move(entry, deadline) for entry in entries]
-            except Conflict as conflict:
-                raise Declined(StatusCode.DISALLOW, str(conflict)) from conflict
+            return [_moved(draft, entry, deadline) for entry in entries]
 
         return self._shown(_ALLOW, await self._turns.take(decide, weighs=True))
 
     def _check(self, entries: list[PermissionEntry], deadline: int, now: int) -> None:
-        """Declined if one of them cannot last that long. Less time is always granted."""
+        """Declined if some of them cannot last that long. Less time is always granted."""
+        refused = []
         for entry in entries:
             if deadline <= entry.deadline:
                 continue
@@ -100,7 +104,9 @@ class Permissions:
             )
             if refusal is not None:
                 self._core.metrics.refused(refusal.issue.type)
-                raise Declined(StatusCode.DISALLOW, f"{entry.id} cannot be extended: {refusal.issue.message}")
+                refused.append(replace(entry, action=replace(entry.action, issue=refusal.issue)))
+        if refused:
+            raise _NotExtended(refused)
 
     def _shown(self, status: Status, entries: Iterable[PermissionEntry]) -> ManagePermissionResponse:
         shown = tuple(permission(self._core.model, entry) for entry in entries)
@@ -108,6 +114,24 @@ class Permissions:
 
 
 _ALLOW = Status(code=StatusCode.ALLOW)
+
+
+class _NotExtended(Declined):
+    """These cannot last longer, and each says why."""
+
+    def __init__(self, entries: list[PermissionEntry]) -> None:
+        first = entries[0]
+        assert first.action.issue is not None
+        super().__init__(StatusCode.DISALLOW, f"{first.id} cannot be extended: {first.action.issue.message}")
+        self.entries = entries
+
+
+def _moved(draft: Draft, entry: PermissionEntry, deadline: int) -> PermissionEntry:
+    try:
+        return draft.move(entry, deadline)
+    except Conflict as conflict:
+        issue = Issue(message=str(conflict))
+        raise _NotExtended([replace(entry, action=replace(entry.action, issue=issue))]) from conflict
 
 
 def own_permissions(book: Book, ids: Iterable[str], user: str) -> list[PermissionEntry]:
