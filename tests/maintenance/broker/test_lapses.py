@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorate.api.duration import Duration
-from quorate.api.maintenance.action import AvailabilityMode, HostState, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, LockKind, StatusCode
 from quorate.api.maintenance.broker_ledger import BrokerLedger
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.names import BROKER
@@ -26,7 +26,7 @@ from quorate.maintenance.messages import (
     WalleListTasks,
     WalleTask,
 )
-from quorate.maintenance.moments import SECOND
+from quorate.maintenance.moments import SECOND, to_datetime
 from tests.maintenance.broker.desk import ANYONE, BEGIN, Desk, shutdown
 
 RETRY = 300
@@ -227,6 +227,25 @@ async def test_a_silent_request_stops_blocking_and_is_deleted_a_day_later(desk: 
     assert (await desk.requests(RequestCommand.LIST)).requests == ()
     await desk.settle()
     assert await written(desk) == []
+
+
+async def test_who_waits_for_a_request_is_told_when_it_falls_silent(desk: Desk) -> None:
+    await waiting(desk)
+    desk.clock.advance(60)
+    silent = BEGIN + (60 + 3 * RETRY) * SECOND
+    for late, deadline in ((0, BEGIN + (60 + RETRY) * SECOND), (2 * RETRY + 100, silent)):
+        desk.clock.advance(late)
+        answer = await desk.ask("h3", user="carol", dry_run=True)
+        assert answer.deadline == deadline
+        assert answer.refused[0].issue is not None
+        (blocker,) = answer.refused[0].issue.blockers
+        assert (blocker.lock, blocker.until) == (LockKind.SCHEDULED_REQUEST, to_datetime(silent))
+    await desk.requests(RequestCommand.GET, "alice-r-1")
+    await desk.settle()
+    again = await desk.ask("h3", user="carol", dry_run=True)
+    assert again.deadline == desk.clock.wall + RETRY * SECOND
+    assert again.refused[0].issue is not None
+    assert again.refused[0].issue.blockers[0].until == to_datetime(desk.clock.wall + 3 * RETRY * SECOND)
 
 
 async def test_asking_about_a_silent_request_lets_it_block_again(desk: Desk) -> None:

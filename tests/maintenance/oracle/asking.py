@@ -216,5 +216,7 @@ def moments(world: World) -> Iterator[int]:
     for notification in world.notifications:
         for action in notification.actions:
             yield later(notification.time, action.duration or 0, 1)
+    for request in world.requests:
+        yield world.blocks_until(request)
     for node in world.nodes.values():
         yield later(node.start_time, COOL_DOWN, 1)

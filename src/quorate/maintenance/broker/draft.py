@@ -156,7 +156,10 @@ class Draft:
         if entry == before:
             return
         self._put(self.book.requests, entry.id, entry)
-        if not (_locks_the_same(before, entry) and self._model.blocks(entry.id)):
+        if _locks_the_same(before, entry) and self._model.blocks(entry.id):
+            self._model.renew(entry)
+            self._undo.append(lambda: self._model.renew(before))
+        else:
             self._after.append(lambda: self._model.queue(entry, blocking=True))
         self.touched.append(entry)
         if replace(entry, renewed_at=0, last_deadline=0) != replace(before, renewed_at=0, last_deadline=0):

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from quorate.api.struct import replace
 from quorate.maintenance.broker.book import Book
 from quorate.maintenance.broker.ports import Locks
-from quorate.maintenance.broker.renewal import deleted_from, silent_from
+from quorate.maintenance.broker.renewal import deleted_from
 from quorate.maintenance.entries import NotificationEntry, PermissionEntry, RequestEntry
 from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.model.claims import silent_from
 from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.rules import is_down
 

@@ -13,20 +13,12 @@ from typing import Final
 
 from quorate.api.struct import replace
 from quorate.maintenance.entries import RequestEntry
+from quorate.maintenance.model.claims import silent_from
 from quorate.maintenance.moments import FOREVER, SECOND, later
 
 #: Whose requests are never deleted; see ``walle``.
 WALLE: Final = "Wall-E"
-#: How many retry times of silence are borne.
-SILENT_RETRIES: Final = 3
 DAY: Final = 24 * 3600 * SECOND
-
-
-def silent_from(entry: RequestEntry, retry: int) -> int:
-    """From then on it blocks nobody, unless it is renewed."""
-    if entry.object_uid:
-        return FOREVER
-    return later(max(entry.renewed_at, entry.last_deadline), SILENT_RETRIES * retry)
 
 
 def deleted_from(entry: RequestEntry, retry: int) -> int:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from quorate.maintenance.entries import NotificationEntry, PermissionEntry, RequestEntry
 from quorate.maintenance.messages import Action
 from quorate.maintenance.model.items import Item
 from quorate.maintenance.model.locks import Announced, Held, Lock, Queued, Rank
-from quorate.maintenance.moments import later
+from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.nouns import parse_device
 
 Entry = PermissionEntry | NotificationEntry | RequestEntry
+#: How many retry times of silence are borne.
+SILENT_RETRIES: Final = 3
+
 Find = Callable[[Action], Iterable[Item]]
 
 
@@ -94,6 +98,13 @@ class Claims:
 def rank(entry: RequestEntry) -> Rank:
     """A request's place: Priority first, then first come, first served."""
     return Rank(entry.priority, entry.order)
+
+
+def silent_from(entry: RequestEntry, retry: int) -> int:
+    """From then on a stored request blocks nobody, unless it is renewed; ``retry`` is DefaultRetryTime."""
+    if entry.object_uid:
+        return FOREVER
+    return later(max(entry.renewed_at, entry.last_deadline), SILENT_RETRIES * retry)
 
 
 def _actions(entry: Entry) -> tuple[Action, ...]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.maintenance.entries import NotificationEntry, PermissionEntry, RequestEntry
 from quorate.maintenance.messages import Action
-from quorate.maintenance.model.claims import Claims, Entry, rank
+from quorate.maintenance.model.claims import Claims, Entry, rank, silent_from
 from quorate.maintenance.model.inventory import Inventory
 from quorate.maintenance.model.items import Item, NodeItem
 from quorate.maintenance.model.locks import Rank
@@ -67,6 +67,11 @@ class ClusterModel(Inventory):
         insort(self._queue, (rank(request), request.id))
         self._claim(request)
 
+    def renew(self, request: RequestEntry) -> None:
+        """A stored request was only asked about: it will block for longer, if it does."""
+        if (claim := self._claims.get(request.id)) is not None:
+            claim.entry = request
+
     def dequeue(self, request_id: str) -> None:
         """A request is not stored any more."""
         self._unrank(request_id)
@@ -104,6 +109,13 @@ class ClusterModel(Inventory):
     def rank_of(self, request_id: str) -> Rank:
         """A blocking request's place in the queue."""
         return self._ranks[request_id]
+
+    def blocks_until(self, request_id: str) -> int:
+        """When a blocking request falls silent, if nobody asks about it."""
+        claim = self._claims.get(request_id)
+        assert claim is not None
+        assert isinstance(claim.entry, RequestEntry)
+        return silent_from(claim.entry, self.settings.default_retry_time.microseconds)
 
     def blocks(self, request_id: str) -> bool:
         """A stored request has a place in the queue, and others wait for it."""

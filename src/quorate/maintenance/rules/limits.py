@@ -16,7 +16,14 @@ from quorate.maintenance.model.items import NodeItem
 from quorate.maintenance.model.trial import Tally
 from quorate.maintenance.moments import FOREVER
 from quorate.maintenance.rules.inquiry import Inquiry
-from quorate.maintenance.rules.obstacles import MAX_BLOCKERS, Objection, Obstacle, locks_on, stored_locks_on
+from quorate.maintenance.rules.obstacles import (
+    MAX_BLOCKERS,
+    Objection,
+    Obstacle,
+    locks_on,
+    queue_moves,
+    stored_locks_on,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ def _ends(inquiry: Inquiry, counter: NodeCounter) -> list[int]:
         if standing.kind is Kind.HELD:
             ends += [_held_until(inquiry, inquiry.model.known_node(node)) for node in nodes]
         elif standing.kind is Kind.QUEUED and _is_locked(inquiry, standing):
-            ends += [inquiry.retry_at] * len(nodes)
+            ends += [queue_moves(inquiry, standing.request)] * len(nodes)
     inquiry.memory[counter, inquiry.horizon, "ends"] = ends
     return ends
 

@@ -1,8 +1,9 @@
 """What stands in somebody's way on an item: a lock that counts for them, or that the item is away.
 
 An obstacle knows when it ends, as far as anybody can: a permission at its deadline, if the item is up then; announced
-work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk, of
-somebody before us in the queue or of a lock without end nobody knows: it is worth looking again after the usual time.
+work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk
+or of a lock without end nobody knows: it is worth looking again after the usual time, and if somebody is before us in
+the queue also when they fall silent.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Obstacle:
     member: VDiskItem | None = None
     #: What requests call it, where that is not its label.
     name: str = ""
+    #: When it ends by itself, where it is worth looking again before.
+    until: int | None = None
 
     def __str__(self) -> str:
         if self.kind is LockKind.PERMISSION:
@@ -61,7 +64,8 @@ class Obstacle:
 
     def blocker(self) -> Blocker:
         """As refusals carry it."""
-        until = to_datetime(self.ends) if self.certain else None
+        end = self.ends if self.certain else self.until
+        until = None if end is None else to_datetime(end)
         name = self.name or self.label
         return Blocker(object=name[:253], lock=self.kind, id=self.id[:160], owner=self.owner[:128], until=until)
 
@@ -178,7 +182,15 @@ def _announced(inquiry: Inquiry, item: Item, lock: Announced) -> Obstacle:
 
 
 def _queued(inquiry: Inquiry, item: Item, lock: Queued) -> Obstacle:
-    return _by(item, lock, LockKind.SCHEDULED_REQUEST, inquiry.retry_at, certain=False)
+    silent = inquiry.model.blocks_until(lock.id)
+    obstacle = _by(item, lock, LockKind.SCHEDULED_REQUEST, queue_moves(inquiry, lock.id), certain=False)
+    return replace(obstacle, until=silent) if silent < FOREVER else obstacle
+
+
+def queue_moves(inquiry: Inquiry, request_id: str) -> int:
+    """When to look again at somebody who goes first: they may be done at any time, or fall silent."""
+    silent = inquiry.model.blocks_until(request_id)
+    return min(silent, inquiry.retry_at) if silent > inquiry.now else inquiry.retry_at
 
 
 def _by(item: Item, lock: Lock, kind: LockKind, ends: int, *, certain: bool) -> Obstacle:
