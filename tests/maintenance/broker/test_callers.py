@@ -32,6 +32,7 @@ NOBODY = Caller()
         ("", ADMIN, "root"),
         ("bob", ADMIN, "bob"),
         ("bob", ANYONE, "bob"),
+        ("Björn Ågren", ANYONE, "Björn Ågren"),
     ],
 )
 def test_the_user_is_the_caller_or_whom_an_admin_names_or_whoever_is_believed(
@@ -48,6 +49,10 @@ def test_the_user_is_the_caller_or_whom_an_admin_names_or_whoever_is_believed(
         ("bob", NOBODY, StatusCode.UNAUTHORIZED),
         ("", ANYONE, StatusCode.WRONG_REQUEST),
         ("x" * 129, ANYONE, StatusCode.WRONG_REQUEST),
+        ("a\nb", ANYONE, StatusCode.WRONG_REQUEST),
+        ("a\x00", ADMIN, StatusCode.WRONG_REQUEST),
+        ("\x85", ANYONE, StatusCode.WRONG_REQUEST),
+        ("\ud800", ANYONE, StatusCode.WRONG_REQUEST),
     ],
 )
 def test_others_are_turned_away(named: str, caller: Caller, code: StatusCode) -> None:

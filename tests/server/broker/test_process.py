@@ -174,6 +174,17 @@ async def test_a_configuration_that_cannot_be_used(client: Client, body: Any, sa
     assert (await cluster(client))["config"] == before
 
 
+async def test_a_refused_extension_says_who_is_in_the_way(client: Client) -> None:
+    _, granted = await client.post("/cms/api/permissionrequest", shutdown("h1"))
+    (permission,) = granted["Permissions"]
+    await client.call("PUT", "/cluster/nodes/2/state", {"state": "DOWN"})
+    extend = {"User": "u", "Command": "EXTEND", "Permissions": [permission["Id"]], "Deadline": 2**63}
+    _, answer = await client.post("/cms/api/managepermissionrequest", extend)
+    (refused,) = answer["Permissions"]
+    assert (answer["Status"]["Code"], refused["Id"]) == ("DISALLOW", permission["Id"])
+    assert refused["Action"]["Issue"]["Blockers"]
+
+
 async def test_time_passes_when_told_and_permissions_end_by_it(client: Client) -> None:
     _, granted = await client.post("/cms/api/permissionrequest", shutdown("h1"))
     _, clock = await client.get("/cluster/clock")
@@ -200,6 +211,13 @@ async def test_time_that_cannot_pass(client: Client, body: Any) -> None:
     code, answer = await client.post("/cluster/clock", body)
     assert code == 400
     assert answer["message"]
+
+
+@pytest.mark.parametrize("span", ["99999999999999h", "99999999h"])
+async def test_more_time_than_there_is(client: Client, span: str) -> None:
+    code, answer = await client.post("/cluster/clock", {"advance": span})
+    assert code == 400
+    assert "time ends in the year 9000" in answer["message"]
 
 
 async def test_after_a_restart_everything_is_as_it_was_left(file: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from unicodedata import category
 
 from quorate.api.maintenance.action import StatusCode
 from quorate.maintenance.broker.declined import Declined, wrong
@@ -10,6 +11,8 @@ from quorate.maintenance.messages import Caller
 
 #: In ids and objects; see ``quorate.api.maintenance.action.UserName``.
 LONGEST_NAME: Final = 128
+#: Unicode's words for control characters and for halves of a character.
+_UNSEEN: Final = frozenset({"Cc", "Cs"})
 
 
 def user_of(named: str, caller: Caller) -> str:
@@ -29,6 +32,8 @@ def user_of(named: str, caller: Caller) -> str:
         )
     if len(user) > LONGEST_NAME:
         raise wrong(f"User has {len(user)} characters: at most {LONGEST_NAME} are allowed")
+    if strange := next((character for character in user if category(character) in _UNSEEN), ""):
+        raise wrong(f"User has the control character {strange!r}: it becomes part of ids, which people read")
     return user
 
 

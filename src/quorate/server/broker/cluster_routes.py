@@ -33,6 +33,7 @@ from quorate.maintenance.monitor.watching import Monitor
 from quorate.maintenance.nouns import DriveId
 from quorate.server.broker.access import Access
 from quorate.server.broker.answering import Handler, guarded, json, message
+from quorate.server.broker.json_trees import not_json
 from quorate.server.broker.keeping import Kept
 from quorate.server.broker.openapi import Json, body, nullable, operation, parameter
 from quorate.server.broker.picture import config_picture, picture
@@ -131,10 +132,11 @@ def _changing(handler: Handler) -> Handler:
 
 
 async def _object(request: web.Request) -> dict[str, Any]:
+    body = await request.read()
     try:
-        value = msgspec.json.decode(await request.read())
+        value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
+        raise BadRequest(not_json(body, error)) from None
     if not isinstance(value, dict):
         raise BadRequest("the body must be an object")
     return value
@@ -159,8 +161,10 @@ def _number(request: web.Request, name: str) -> int:
 def _span(text: Any) -> timedelta:
     try:
         return Duration(text if isinstance(text, str) else repr(text)).timedelta
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise BadRequest(f"advance: {error}") from None
+    except OverflowError:
+        raise BadRequest(f"advance: {text} is too long: time ends in the year 9000") from None
 
 
 def _merged(current: Any, given: Any) -> Any:

@@ -28,6 +28,7 @@ BOUNDS: Final = {
     _UINT64: (0, 2**64 - 1),
 }
 _WHOLE: Final = re.compile("-?[0-9]{1,20}")
+_HALF_PAIR: Final = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 #: Any JSON object.
 FREE_FORM: Final = "google.protobuf.Struct"
 
@@ -46,12 +47,21 @@ class Malformed(Exception):
         return Malformed(self.problem, f"{name}{joint}{self.field}")
 
 
+def not_json(body: bytes, error: Exception) -> str:
+    """What is wrong with a body. Of half a surrogate pair msgspec says that the input is truncated, which it is not."""
+    half = isinstance(error, msgspec.DecodeError) and _HALF_PAIR.search(body)
+    if half:
+        escape = half.group(1).decode()
+        return f"the body is not JSON: {escape} is the first half of a character, and the second half does not follow"
+    return f"the body is not JSON: {error}"
+
+
 def parse(body: bytes, descriptor: Descriptor) -> Tree:
     """A request's body."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"the body is not JSON: {error}") from None
+        raise Malformed(not_json(body, error)) from None
     except RecursionError:
         raise Malformed("the body is not JSON that can be read: it is nested too deeply") from None
     tree: Tree = reader(descriptor)(value)

@@ -25,7 +25,7 @@ from quorate.maintenance.messages import (
 )
 from quorate.server.broker.access import Access
 from quorate.server.broker.answering import guarded, json, message
-from quorate.server.broker.json_trees import Malformed
+from quorate.server.broker.json_trees import Malformed, not_json
 from quorate.server.broker.questions import finished
 from quorate.server.broker.translation.answers import WALLE_WORDS
 
@@ -110,7 +110,7 @@ def _posted(body: bytes) -> WalleTask:
         problem, _, field = str(error).partition(" - at `$.")
         raise Malformed(problem, field.rstrip("`")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"the body is not JSON: {error}") from None
+        raise Malformed(not_json(body, error)) from None
     return WalleTask(
         id=task.id, action=task.action, type=task.type, issuer=task.issuer, hosts=task.hosts, devices=task.devices
     )
