@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import embedded, kubernetes, placement, volumes
+from bench import embedded, kubernetes, maintenance_http, maintenance_plan, maintenance_rules, placement, volumes
 from bench.harness import RUNS, Report, machine
 
 HERE = Path(__file__).parent
@@ -27,6 +27,8 @@ def main() -> int:
     reports.append(placement.run())
     print("Volumes", flush=True)
     reports.append(volumes.run())
+    print("Maintenance", flush=True)
+    reports += [maintenance_rules.run(), maintenance_plan.run(), maintenance_http.run()]
     print("Growth", flush=True)
     grown = embedded.growth()
     data = HERE / "growth.json"
