@@ -283,13 +283,13 @@ def test_markers_tasks_log_and_configuration_have_their_objects() -> None:
             await lab.sleep(1)
             assert lab.broker_of.model.settings.cluster_limits.disabled_nodes_ratio_limit == 60
             assert (await lab.ask("node-1")).status.code == "ALLOW"
-            bad = {"spec": {"defaultRetryTime": "0s"}}
+            bad = {"spec": {"logConfig": {"ttl": "0s"}}}
             await lab.store.patch(BrokerConfig, "broker", patch=bad)
             await lab.sleep(1)
             found = conditions.find((await lab.store.get(BrokerConfig, "broker")).status.conditions, Applied)
             assert found is not None
             assert (found.status, found.reason) == ("False", "Invalid")
-            assert lab.broker_of.model.settings.default_retry_time.seconds == 300
+            assert lab.broker_of.model.settings.log_config.ttl.seconds > 0
             await lab.power_off("node-4")
             await lab.sleep(200)
             assert [each.spec.name for each in (await lab.store.list(Downtime)).items]
