@@ -213,6 +213,16 @@ async def test_time_that_cannot_pass(client: Client, body: Any) -> None:
     assert answer["message"]
 
 
+async def test_a_host_that_breaks_after_its_permission_is_not_restarting(client: Client) -> None:
+    await client.post("/cms/api/permissionrequest", shutdown("h1"))
+    await client.post("/cluster/clock", {"advance": "61s"})
+    await client.call("PUT", "/cluster/nodes/1/state", {"state": "DOWN"})
+    _, found = await client.post("/cms/api/clusterstaterequest", {"Hosts": ["h1"]})
+    assert [host["State"] for host in found["State"]["Hosts"]] == ["DOWN"]
+    _, answer = await client.post("/cms/api/permissionrequest", shutdown("h1", DryRun=True))
+    assert answer["Status"]["Code"] == "ALLOW"
+
+
 @pytest.mark.parametrize("span", ["99999999999999h", "99999999h"])
 async def test_more_time_than_there_is(client: Client, span: str) -> None:
     code, answer = await client.post("/cluster/clock", {"advance": span})
