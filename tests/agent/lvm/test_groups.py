@@ -162,6 +162,36 @@ def test_missing_devices_stay_listed_and_nothing_is_added_meanwhile() -> None:
     assert [(each.path, each.drive_uuid) for each in decision.status.devices] == [("/dev/sdb", "drive-b")]
 
 
+UNKNOWN = SeenDevice("[unknown]", "vg0", "uuid-vg0", 1, missing=True)
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        pytest.param((SDB,), id="LVM was looked at before it went"),
+        pytest.param((), id="it went between vgs and pvs, and the group with it"),
+        pytest.param((UNKNOWN,), id="it went between vgs and pvs"),
+    ],
+)
+def test_a_device_keeps_its_drive_however_early_or_late_lvm_was_looked_at(devices: tuple[SeenDevice, ...]) -> None:
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    away = (drive(online=False), drive("/dev/sdc", name="drive-c"))
+    once = judged(known, SeenGroups((VG0,), devices), drives=away).status
+    again = judged(replace(known, status=once), SeenGroups((VG0,), devices), drives=away).status
+    for status in (once, again):
+        assert [(each.path, each.drive_uuid) for each in status.devices] == [("/dev/sdb", "drive-b")]
+    assert (once.phase is VolumeGroupPhase.READY) is (devices == (SDB,))
+
+
+def test_a_path_that_another_drive_has_taken_is_that_drives() -> None:
+    known = replace(lvg(), status=judged(lvg()).status)
+    (device,) = judged(known, drives=(drive(online=False), drive(name="drive-c"))).status.devices
+    assert device.drive_uuid == "drive-c"
+    (device,) = judged(known, drives=(drive("/dev/sdc"),)).status.devices
+    assert device.drive_uuid == ""  # It is there, and elsewhere.
+
+
 def test_two_groups_of_one_name_are_not_ready() -> None:
     status = judged(lvg(), SeenGroups((VG0, but(VG0, uuid="other")), (SDB,))).status
     assert (status.phase, "2 volume groups" in status.message) == (VolumeGroupPhase.NOT_READY, True)

@@ -10,6 +10,7 @@ from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import Presence
 from quorate.api.storage.llv import UsedDevice
 from quorate.api.storage.lvg import DeviceSelector, GroupDevice
+from quorate.api.struct import replace
 
 _Device = TypeVar("_Device", bound=UsedDevice | GroupDevice)
 
@@ -26,6 +27,19 @@ def drive_behind(path: str, drives: Iterable[Drive]) -> str:
             if candidate and drive.spec.path == candidate and drive.status.presence is Presence.ONLINE:
                 return drive.spec.uuid
     return ""
+
+
+def remembered(found: tuple[_Device, ...], known: Iterable[_Device], drives: Iterable[Drive]) -> tuple[_Device, ...]:
+    """What was found; a device without a drive keeps the one that it had while that one is away.
+
+    A drive may be known to be gone before LVM is looked at again. What lay on it would then lie on nothing.
+    """
+    away = {drive.name for drive in drives if drive.status.presence is Presence.OFFLINE}
+    before = {device.path: device.drive_uuid for device in known if device.drive_uuid in away}
+    return tuple(
+        replace(device, drive_uuid=before[device.path]) if not device.drive_uuid and device.path in before else device
+        for device in found
+    )
 
 
 def selected(selector: DeviceSelector, drives: Iterable[Drive]) -> tuple[Drive, ...]:

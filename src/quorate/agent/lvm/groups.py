@@ -26,7 +26,7 @@ from datetime import datetime
 
 from quorate.agent.backoff import wait_before_trying
 from quorate.agent.lvm import commands, pools
-from quorate.agent.lvm.drives import drive_behind, selected, still_listed
+from quorate.agent.lvm.drives import drive_behind, remembered, selected, still_listed
 from quorate.agent.lvm.failures import shortened, words_of
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolumes
 from quorate.agent.memory import Outcome
@@ -73,7 +73,7 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
     if not found and view.groups.incomplete:
         return GroupDecision(not_seen(view.lvg, view.groups.incomplete))
     if found:
-        group = found[0]
+        group = _whole(view, found[0])
         steps = (commands.extend_group(name, _paths(takeable)),) if takeable and not group.missing else ()
         # What is made on a drive that leaves would only have to be taken away again.
         intended = () if _leaves(view) else view.lvg.spec.thin_pools
@@ -87,6 +87,13 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
         return GroupDecision(_not_ready(view, why))
     status = replace(_not_ready(view, why), phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
     return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
+
+
+def _whole(view: GroupView, group: SeenGroup) -> SeenGroup:
+    """The group, with devices that went away between ``vgs``, which counts the missing, and ``pvs`` counted as well."""
+    devices = [device for device in view.groups.devices if device.group_uuid == group.uuid]
+    missing = sum(device.missing for device in devices) if devices else 1
+    return replaced(group, missing=max(group.missing, missing))
 
 
 def not_seen(lvg: LVMVolumeGroup, why: str) -> LVMVolumeGroupStatus:
@@ -185,6 +192,7 @@ def _devices(view: GroupView, group: SeenGroup) -> tuple[GroupDevice, ...]:
         )
         for device in view.groups.devices_of(group)
     )
+    found = remembered(found, view.lvg.status.devices, view.drives)
     if not group.missing:
         return found
     # LVM calls a missing device "[unknown]". Which it was matters more than ever: it stays listed.

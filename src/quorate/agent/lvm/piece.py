@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from quorate.agent.lvm.drives import drive_behind, still_listed
+from quorate.agent.lvm.drives import drive_behind, remembered, still_listed
 from quorate.agent.lvm.seen import NEW, ZERO, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, is_owner_tag, owner_tag
 from quorate.agent.memory import Outcome
 from quorate.agent.node import volume_work
@@ -177,6 +177,7 @@ def zeroing(piece: Piece) -> bool:
 def _devices(piece: Piece, volume: SeenVolume) -> tuple[UsedDevice, ...]:
     paths = piece.volumes.devices_of(volume) if piece.volumes is not None else ()
     found = tuple(UsedDevice(path=path, drive_uuid=drive_behind(path, piece.drives)) for path in paths)
+    found = remembered(found, piece.status.devices, piece.drives)
     if not volume.trouble:
         return found
     # A device that is gone is in no report any more. What lay on it is then what people most want to know.
