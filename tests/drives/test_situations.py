@@ -8,7 +8,7 @@ from quorate.api import annotation_keys
 from quorate.api.baremetal import Volume
 from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
 from quorate.api.core import Event
-from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage import LVMVolumeGroup, ReplicatedVolume
 from quorate.api.storage.configuration import Replication
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
@@ -378,3 +378,61 @@ def test_a_volume_that_is_just_being_made_is_made_elsewhere_or_moved() -> None:
                 assert not {"node-1", "node-2", "node-3"} & set(lab.up_to_date(f"young{number}"))
 
     run(main, seed=27)
+
+
+def test_a_suspect_drive_that_is_away_for_a_moment_takes_no_copy_with_it() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=3)) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            drive = await lab.drive(node)
+            await lab.annotate(drive, health="SUSPECT")
+            await lab.until_phase(drive, RELEASING)
+            await lab.sleep(60)
+            lab.lab.cluster.inject(faults.DrivePull(node=node, drive="1"))
+
+            async def seen() -> bool:
+                return (await lab.said("v")).get("copy-lost") == "true"
+
+            await lab.until("it is known that the drive gives nothing", seen)
+            await lab.sleep(3)
+            lab.lab.cluster.inject(faults.DriveInsert(node=node))
+
+            async def whole() -> bool:
+                return len(lab.up_to_date("v")) == 3
+
+            await lab.until("its copy is good again", whole)
+            await lab.sleep(60)
+            assert "v-0" in [each.name for each in await lab.lab.replicas() if not each.deleting]
+
+            async def forgotten() -> bool:
+                return "copy-lost" not in await lab.said("v")
+
+            await lab.until("what was said of the drive is taken back", forgotten)
+
+    run(main, seed=5)
+
+
+def test_a_good_copy_stays_when_another_drive_of_its_group_is_lost() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=3, drives=3)) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            host = lab.lab.cluster.node(node).host
+            third = next(name for name, each in host.bays.items() if each.slot == "3")
+            host.execute(["vgremove", "quorate-3"])
+            host.execute(["pvremove", f"/dev/{third}"])
+            host.execute(["vgextend", "quorate-1", f"/dev/{third}"])
+
+            async def joined() -> bool:
+                return len((await lab.store.get(LVMVolumeGroup, f"{node}-disk-1")).status.devices) == 2
+
+            await lab.until("the group is on two drives", joined)
+            drive = await lab.drive(node, 3)
+            lab.lab.cluster.inject(faults.DrivePull(node=node, drive="3"))
+            await lab.until_phase(drive, RELEASING, patience=600)
+            await lab.sleep(60)
+            assert len(lab.up_to_date("v")) == 3
+            assert not any(each.deleting for each in await lab.lab.replicas())
+
+    run(main, seed=39)

@@ -123,6 +123,8 @@ def _told(volume: Volume, found: Progress) -> Patch:
         said.pop(annotation_keys.RELEASE_STATUS, None)
     if found.lost:
         said[annotation_keys.COPY_LOST] = "true"
+    else:
+        said.pop(annotation_keys.COPY_LOST, None)
     return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
 
 

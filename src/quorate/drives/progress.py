@@ -5,7 +5,7 @@ Everything follows from the volume's picture: nothing is remembered, and whoever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from quorate.api import annotation_keys
@@ -55,7 +55,8 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missin
             Released.LAST_COPY(f"there is no ReplicatedVolume {view.name}, and this may be all of its data")
         )
     if has_left(view, replica):
-        return Progress(VolumeUsage.RELEASED, Released.RELEASED(_kept_by(view, replica)), _WHOLE)
+        lost = evacuation.is_lost(volume)
+        return Progress(VolumeUsage.RELEASED, Released.RELEASED(_kept_by(view, replica)), _WHOLE, lost)
     if view.rv.deleting:
         return _waiting(Released.RELEASING("the volume is being deleted"))
     if not good_copies(view) and (missing or has_lost_its_disk(view, replica.name)):
@@ -68,7 +69,9 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missin
     asked = evacuation.read(volume)
     if asked is None:
         return _waiting(_before_its_turn(view, replica, volume))
-    return _moving(view, replica, asked, missing)
+    found = _moving(view, replica, asked)
+    # With its replica on its way, the word stands: it says how many copies were asked for, until the end.
+    return replace(found, lost=asked.lost) if replica.replica.deleting else found
 
 
 def _without_copy(view: VolumeView, replica: ReplicaView) -> Progress:
@@ -127,7 +130,7 @@ def _before_its_turn(view: VolumeView, replica: ReplicaView, volume: Volume) -> 
     return Released.RELEASING("waits for its turn")
 
 
-def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation, missing: bool) -> Progress:
+def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation) -> Progress:
     taking_over, percent = successor(view), copied(view, replica)
     if taking_over is None and _is_in_use(view, replica):
         return _waiting(Released.IN_USE(f"volume {view.name} is in use on {replica.node_name}"), percent)
@@ -136,7 +139,7 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
         return _waiting(Released.RELEASING(words), percent)
     if not taking_over.scheduled:
         refused = places.find_places(view).refusals.get(taking_over.name)
-        lost = refused is not None and _is_missed_by_nobody(view, replica.name, missing)
+        lost = refused is not None and _is_missed_by_nobody(view, replica.name)
         words = f"no place for a replacement: {refused.message}" if refused is not None else "a place is being found"
         return Progress(VolumeUsage.RELEASING, Released.RELEASING(words), percent, lost)
     if taking_over.member is None:
@@ -165,10 +168,11 @@ def _does_without(view: VolumeView, replica: ReplicaView) -> bool:
     return promise is not None and len(good_copies(view, without=replica.name)) >= promise.diskful
 
 
-def _is_missed_by_nobody(view: VolumeView, name: ReplicaName, missing: bool) -> bool:
+def _is_missed_by_nobody(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether it gives nothing, by its own word: that a drive of its group is away does not say that it is on that."""
     promise = promise_of(view)
     enough = promise is not None and len(good_copies(view, without=name)) >= promise.minimum_redundancy
-    return enough and (missing or has_lost_its_disk(view, name))
+    return enough and has_lost_its_disk(view, name)
 
 
 def _kept_by(view: VolumeView, replica: ReplicaView) -> str:

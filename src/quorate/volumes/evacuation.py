@@ -86,8 +86,13 @@ def read(volume: Volume | None) -> Evacuation | None:
         polite=said.get(annotation_keys.VOLUME_HEALTH) == DriveHealth.SUSPECT.lower(),
         paused=process == Process.PAUSE,
         to=ReplicaName(to) if to else None,
-        lost=said.get(annotation_keys.COPY_LOST) == "true",
+        lost=is_lost(volume),
     )
+
+
+def is_lost(volume: Volume) -> bool:
+    """Whether its Volume says that there is nothing on the disk that could be copied or missed."""
+    return volume.metadata.annotations.get(annotation_keys.COPY_LOST) == "true"
 
 
 def of_volume(volume: Volume) -> tuple[Key, ...]:

@@ -37,6 +37,11 @@ def leaving(view: VolumeView, **drives: Evacuation) -> VolumeView:
     return dataclasses.replace(view, replicas=replicas)
 
 
+def published(view: VolumeView, number: int) -> VolumeView:
+    """The same volume in use on one node."""
+    return view.with_status(replace(view.volume.status, published_on=(NodeName(f"n{number}"),)))
+
+
 def without_disk(view: VolumeView, number: int) -> VolumeView:
     """The same volume with one drive that answers nothing."""
 
@@ -85,6 +90,14 @@ TABLE: dict[str, tuple[VolumeView, list[str]]] = {
     ),
     "the same, paused": (
         without_disk(leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=Evacuation(lost=True, paused=True)), 1),
+        [],
+    ),
+    "the same, of a drive that is only suspect": (
+        without_disk(leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=Evacuation(lost=True, polite=True)), 1),
+        [],
+    ),
+    "the same, in use": (
+        without_disk(leaving(published(volume(BOTH, [D, D, D, D], new=(3,)), 1), _1=LOST), 1),
         [],
     ),
     "with a tie-breaker": (leaving(volume(AVAILABILITY, [D, D, TB]), _0=AT_ONCE), ["Create Diskful: DiskfulCount"]),

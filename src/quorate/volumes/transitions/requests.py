@@ -202,7 +202,7 @@ def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[Replic
             continue
         if replica.member is None:
             yield _deletion(replica, fate.value, "it is on its way to where it could not stay")
-        elif evacuation is not None and evacuation.lost and not evacuation.paused:
+        elif evacuation is not None and evacuation.lost and not _is_kept_waiting(view, replica):
             yield _deletion(replica, fate.value, "its drive gives nothing any more, and there is no other place")
 
 
