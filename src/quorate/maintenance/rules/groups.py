@@ -94,7 +94,8 @@ def _obstacle(inquiry: Inquiry, other: VDiskItem, part: VDiskItem) -> Obstacle |
     for item in (other, *other.drives, other.node):
         lock = lock_on(inquiry, item)
         if lock is not None:
-            return replace(lock, member=other)
+            # A part of a node that is surely down may be another's and the request's own at once.
+            return replace(lock, member=other, taken=lock.taken or inquiry.trial.taken.get(other))
     if inquiry.ideal:
         return None
     node = other.node
