@@ -1,6 +1,6 @@
 """The rules, in the order in which they are asked. Each raises No; what never changes is found out elsewhere.
 
-Node: its own lock, its tenant's limits, the cluster's, its replicas, its rings. Drive: its replicas. Replica: locks on
+Node: its own lock, its tenant's limits, the cluster's, its drives, its replicas, its rings. Drive: its replicas. Replica: locks on
 it, on its drive, on its node; then its group.
 """
 
@@ -58,7 +58,11 @@ def check_node(world: World, node: int, asker: Asker) -> None:
         check_limits(world, (node, nodes, world.settings.tenant_limits, issue), asker)
     issue = IssueType.DISABLED_NODES_LIMIT_REACHED
     check_limits(world, (node, list(world.nodes), world.settings.cluster_limits, issue), asker)
-    check_vdisks(world, [vdisk for vdisk in world.vdisks() if vdisk.node == node], asker)
+    vdisks = [vdisk for vdisk in world.vdisks() if vdisk.node == node]
+    for drive in world.drives:
+        if drive.node == node and not any(drive in vdisk.drives for vdisk in vdisks):
+            refuse_if_locked(world, drive, asker)
+    check_vdisks(world, vdisks, asker)
     refuse_if_changing(world, node)
     check_rings(world, node, asker)
 

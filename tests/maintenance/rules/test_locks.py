@@ -100,6 +100,20 @@ def test_an_empty_drive_has_a_lock_of_its_own() -> None:
     assert scene.ask(replace_devices("pdisk-1-1")).code is TEMP
 
 
+def test_a_host_stays_up_while_somebody_has_an_empty_drive_of_it() -> None:
+    scene = Scene()
+    permission = scene.hold(replace_devices("pdisk-1-1"))
+    refused = scene.ask("h1", mode=FORCE)
+    assert refused.code is TEMP
+    assert refused.refusals[0].issue.blockers[0].id == permission.id
+    assert scene.ask("h2").code is ALLOW
+    scene.node(1, state=DOWN, surely_down=True)
+    assert scene.ask("h1").code is ALLOW  # Nobody is disturbed any more.
+    scene.node(1)
+    scene.model.release(permission.id)
+    assert scene.ask("h1").code is ALLOW
+
+
 def test_an_item_that_is_restarting_is_locked_without_anybodys_permission() -> None:
     scene = Scene()
     scene.group(range(1, 9))

@@ -1,7 +1,8 @@
 """The checks of a node, a drive and a replica, in the specification's order; the first failure gives the reason.
 
-- Node: its own lock, the tenant's and the cluster's limits, its replicas, its rings. One that is surely down already
-  may be worked on whatever the rest says; only a change of a volume's members that is under way must not be disturbed.
+- Node: its own lock, the tenant's and the cluster's limits, its empty drives, its replicas, its rings. One that
+  is surely down already may be worked on whatever the rest says; only a change of a volume's members that is under way
+  must not be disturbed.
 - Drive: its replicas.
 - Replica: locks on it, on its drive, on its node; then its group.
 
@@ -69,6 +70,10 @@ def _take_replica(inquiry: Inquiry, replica: VDiskItem, *, through: NodeItem | N
 def _check_up(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     if (objection := objection_to_limits(inquiry, node)) is not None:
         return objection
+    for _, drive in sorted(node.drives.items()):
+        # Who swaps it needs the host to stay. Replicas ask for their drives themselves.
+        if not drive.vdisks and (objection := objection_to(inquiry, drive)) is not None:
+            return objection
     for replica in node.vdisks:
         if (objection := _take_replica(inquiry, replica, through=node)) is not None:
             return objection
