@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from quorate.api import all_kinds, core, finalizers, labels, names
+from quorate.api import all_kinds, annotation_keys, core, finalizers, labels, names
+from quorate.api.annotation_keys import Process
+from quorate.api.baremetal import Volume
+from quorate.api.baremetal.volume import LocationType, VolumeSpec
 from quorate.api.conditions import find
 from quorate.api.conditions.backing_image import Ready
 from quorate.api.conditions.disks import Schedulable
@@ -271,6 +274,63 @@ def test_a_copy_on_a_disk_that_cannot_be_counted_on_is_made_again_elsewhere_and_
     leaving = ledger(1, GI, granted(GI), verdict=why)
     plan = looked(image(disk_file_spec_map=MAP), node(1), node(2), leaving, ledger(2), copy(1))
     assert patches(plan) == [{"spec": {"diskFileSpecMap": {"U2": {}}}}]
+    assert not any(isinstance(write, Delete) for write in plan.steps)
+
+
+def procedure(number: int, process: Process = Process.START, *, ended: bool = True) -> Volume:
+    """What the procedure of the drive under a copy says of it."""
+    name = logical_volume_name("os", f"g{number}")
+    metadata = ObjectMeta(
+        name=name,
+        namespace=names.NAMESPACE,
+        labels={IMAGE_LABEL: "os"},
+        annotations={annotation_keys.RELEASE_PROCESS: process},
+        finalizers=(finalizers.VOLUME_CLEANUP,),
+    )
+    spec = VolumeSpec(id=name, location=f"g{number}", location_type=LocationType.LVM, node_id=NodeName(f"n{number}"))
+    made = Volume(metadata=metadata, spec=spec)
+    return deleting(made) if ended else made
+
+
+UNHEALTHY = Schedulable.UNHEALTHY("d")
+GOING = (ledger(1, GI, granted(GI), verdict=UNHEALTHY), copy(1))
+
+
+@pytest.mark.parametrize(
+    ("copies", "objects", "goes"),
+    [
+        pytest.param(1, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2)), True, id="another one is good"),
+        pytest.param(
+            1, (*GOING, procedure(1, ended=False), ledger(2, GI, granted(GI)), copy(2)), False, id="not asked"
+        ),
+        pytest.param(2, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2)), False, id="too few others"),
+        pytest.param(1, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2, None)), False, id="not made yet"),
+        pytest.param(
+            1,
+            (*GOING, procedure(1), ledger(2, GI, granted(GI), verdict=Schedulable.DISK_NOT_READY("n")), copy(2)),
+            False,
+            id="the other one has gone since",
+        ),
+        pytest.param(
+            1,
+            (*GOING, procedure(1, Process.STOP), ledger(2, GI, granted(GI)), copy(2)),
+            False,
+            id="the drive stays after all",
+        ),
+        pytest.param(
+            1,
+            (ledger(1, GI, granted(GI)), copy(1), procedure(1), ledger(2, GI, granted(GI)), copy(2), procedure(2)),
+            False,
+            id="both are asked to go",
+        ),
+    ],
+)
+def test_a_copy_on_a_drive_that_is_removed_goes_only_while_there_are_enough_elsewhere(
+    copies: int, objects: tuple[Resource, ...], goes: bool
+) -> None:
+    both = image(disk_file_spec_map={**MAP, "U2": DiskFileSpec()}, min_number_of_copies=copies)
+    plan = looked(both, node(1), node(2), *objects)
+    assert patches(plan) == ([{"spec": {"diskFileSpecMap": {"U1": None}}}] if goes else [])
     assert not any(isinstance(write, Delete) for write in plan.steps)
 
 

@@ -1,7 +1,7 @@
 """The rules, in the order in which they are asked. Each raises No; what never changes is found out elsewhere.
 
-Node: its own lock, its tenant's limits, the cluster's, its drives, its replicas, its rings. Drive: its replicas. Replica: locks on
-it, on its drive, on its node; then its group.
+Node: its own lock, its tenant's limits, the cluster's, its drives, its replicas, its rings. Drive: its replicas.
+Replica: locks on it, on its drive, on its node; then its group.
 """
 
 from __future__ import annotations

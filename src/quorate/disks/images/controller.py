@@ -4,7 +4,8 @@ For a copy on one disk, in this order; each step is seen before the next, so tha
 
     chosen: its disk is in spec.diskFileSpecMap → asked of the ledger → granted → logical volume → Ready
     not intended any more: logical volume deleted → gone → withdrawn from the ledger (M31) → out of the status map
-    on a drive that leaves: another one is made; its own bytes stay until a person says that the drive may go
+    on a drive that leaves: another one is made; its own bytes stay until a person says that the drive may go, and then
+    until as many good ones as there should be are elsewhere
 
 A disk that rejects is withdrawn from and given up, and another one chosen. No memory is needed of who said no: a ledger
 that shows no room is no candidate, and one that does is worth asking.
@@ -136,13 +137,12 @@ def _delete(volume: LVMLogicalVolume, machine_gone: bool) -> Iterable[Write]:
 def _intended(view: ImageView, choice: Choice) -> Patch:
     """The map of disks that should have a copy: without those given up, and with those newly chosen."""
     image = view.image
-    ready = sum(_is_good(copy) for copy in view.copies)
+    ready = sum(_is_good(copy) for copy in view.copies if not copy.may_go)
     given_up = {
         copy.uuid
         for copy in view.copies
-        if copy.given_up
-        or copy.answer.state is State.REJECTED
-        or (copy.state()[0] is CopyState.FAILED and ready >= image.spec.min_number_of_copies)
+        if copy.answer.state is State.REJECTED
+        or ((copy.may_go or copy.state()[0] is CopyState.FAILED) and ready >= image.spec.min_number_of_copies)
     }
     kept = {uuid: said for uuid, said in image.spec.disk_file_spec_map.items() if uuid not in given_up}
     added = {candidate.uuid: DiskFileSpec() for candidate in choice.chosen[: MAX_COPIES - len(kept)]}

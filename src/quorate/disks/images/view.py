@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.api import conditions, core, labels, names
+from quorate.api import annotation_keys, conditions, core, labels, names
+from quorate.api.annotation_keys import Process
 from quorate.api.baremetal import Volume
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.longhorn import BackingImage, DiskSchedule, Node
@@ -52,9 +53,11 @@ class Copy:
         return self.procedure is not None and not self.procedure.deleting
 
     @property
-    def given_up(self) -> bool:
-        """A person has said so, and the drive is being removed."""
-        return self.procedure is not None and self.procedure.deleting
+    def may_go(self) -> bool:
+        """A person has said so, and the drive is being removed. One that stays after all is told to stop first."""
+        if self.procedure is None or not self.procedure.deleting:
+            return False
+        return self.procedure.metadata.annotations.get(annotation_keys.RELEASE_PROCESS) != Process.STOP
 
     @property
     def answer(self) -> Answer:
