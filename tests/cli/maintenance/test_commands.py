@@ -90,6 +90,15 @@ async def test_what_is_granted_can_be_listed_extended_and_done(broker: Served) -
     assert complaints.startswith("WRONG_REQUEST: ")
 
 
+async def test_an_extension_that_is_refused_names_who_is_in_the_way(broker: Served) -> None:
+    await told(broker, "request", "h1", "--for", "90s")
+    await told(broker, "request", "h2", "--for", "90s", "--mode", "keep", user="bob")
+    code, out, complaints = await said(broker, "extend", "alice-p-1", "--for", "10m")
+    assert code == 1
+    assert "blocked by h2 permission bob-p-2 of bob until " in out
+    assert complaints.startswith("DISALLOW: alice-p-1 cannot be extended")
+
+
 async def test_a_refusal_names_who_is_in_the_way_and_until_when(broker: Served) -> None:
     await told(broker, "request", "h1", "--for", "90s", user="bob")
     code, out, complaints = await said(broker, "request", "h2")

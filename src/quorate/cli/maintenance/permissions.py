@@ -6,7 +6,16 @@ import click
 
 from quorate.cli.maintenance import wire
 from quorate.cli.maintenance.client import Where, run
-from quorate.cli.maintenance.options import SPAN, connected, json_or_text, now, show, show_permissions
+from quorate.cli.maintenance.options import (
+    GOOD_CODES,
+    SPAN,
+    connected,
+    json_or_text,
+    now,
+    show,
+    show_permissions,
+    show_refusals,
+)
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="PERMISSION...")
 _dry_run = click.option("--dry-run", is_flag=True, help="Answer, and change nothing.")
@@ -57,7 +66,14 @@ def give_back(where: Where, ids: tuple[str, ...], dry_run: bool, output: str) ->
 def extend(where: Where, ids: tuple[str, ...], span: int, dry_run: bool, output: str) -> None:
     """Change when permissions end."""
     answer = _manage(where, "EXTEND", ids, deadline=now() + span, dry_run=dry_run)
-    show(answer, output, lambda: show_permissions(answer.permissions))
+
+    def lines() -> None:
+        if answer.status.code in GOOD_CODES:
+            show_permissions(answer.permissions)
+        else:
+            show_refusals([each.action for each in answer.permissions])
+
+    show(answer, output, lines)
 
 
 def _manage(
