@@ -69,13 +69,19 @@ TABLE = [
     (REMOVING, Facts(BAD, contents=(WORKING,), replacement=READY), REMOVING),
     (REMOVING, Facts(GOOD, replacement=READY, removal=Removal.UNDER_WAY), REMOVING),
     (REMOVING, Facts(BAD, replacement=READY, removal=Removal.FAILED), FAILED),
-    (REMOVING, Facts(BAD, replacement=READY, removal=Removal.DONE), REMOVED),
+    (REMOVING, Facts(BAD, replacement=READY, removal=Removal.DONE, permitted=True), REMOVED),
+    (REMOVING, Facts(BAD, replacement=READY, removal=Removal.DONE), REMOVING),
     (REMOVING, Facts(BAD, contents=(DONE,)), RELEASED),
     (REMOVING, Facts(BAD, removal=Removal.UNDER_WAY), REMOVING),
     (REMOVING, Facts(GOOD, replacement=RESTART), RELEASED),
     (FAILED, Facts(BAD, replacement=READY, removal=Removal.FAILED), FAILED),
     (FAILED, Facts(BAD, replacement=READY, removal=Removal.UNDER_WAY), REMOVING),
     (FAILED, Facts(GOOD, replacement=RESTART, removal=Removal.FAILED), OPERATIVE),
+    # … and ``ready`` taken back in the middle of it: it is not as if nothing had been removed.
+    (FAILED, Facts(BAD, contents=(DONE,), removal=Removal.FAILED), FAILED),
+    (FAILED, Facts(BAD, removal=Removal.UNDER_WAY), FAILED),
+    (FAILED, Facts(BAD, removal=Removal.DONE, permitted=True), FAILED),
+    (FAILED, Facts(BAD, replacement=READY, removal=Removal.DONE), REMOVING),
     # Only a person's hand ends it.
     (REMOVED, Facts(GOOD, replacement=RESTART), REMOVED),
     (REMOVED, Facts(BAD, replacement=READY, removal=Removal.FAILED), REMOVED),
@@ -92,7 +98,7 @@ def test_every_phase_comes_to_rest_whatever_is_so() -> None:
         DriveHealth, (False, True), (None, READY, RESTART), Removal, (False, True)
     ):
         for contents in product(Release, repeat=2):
-            facts = Facts(health, system, contents, replacement, removal, leftovers)
+            facts = Facts(health, system, contents, replacement, removal, leftovers=leftovers)
             for phase in OperationalStatus:
                 rest = settled(phase, facts)
                 assert next_phase(rest, facts) is rest

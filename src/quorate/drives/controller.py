@@ -39,7 +39,14 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     around = health.Surroundings(view.machine, view.up, view.config.grace_periods.drive_missing.seconds)
     writes: list[Write] = []
     told: list[PlanEvent] = []
-    given_up = {group.name for each in view.drives if removal.may_be_given_up(each) for group in each.groups}
+    opinions = {each.drive.name: health.judge(each.drive, around, now) for each in view.drives}
+    statuses = {each.drive.name: status_of(each, view, opinions[each.drive.name], now) for each in view.drives}
+    given_up = {
+        group.name
+        for each in view.drives
+        if removal.may_be_given_up(each, statuses[each.drive.name].operational_status)
+        for group in each.groups
+    }
     writes += objects.writes(view, given_up)
     writes += others.writes(view, given_up, now)
     writes += closing.requests_given_back(view)
@@ -51,8 +58,7 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
             writes.append(Delete(each.drive))
             told.append(events.closed(each.drive, successor))
             continue
-        opinion = health.judge(each.drive, around, now)
-        status = status_of(each, view, opinion, now)
+        opinion, status = opinions[each.drive.name], statuses[each.drive.name]
         writes += removal.writes(each, view)
         writes += _spent(each)
         if status != each.drive.status:
@@ -70,6 +76,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         contents=tuple(piece.release for piece in each.pieces),
         replacement=asked.replacement(drive),
         removal=removal.state_of(each),
+        permitted=removal.is_permitted(each),
         leftovers=any(group.volumes and not group.leaving for group in each.groups),
     )
     phase = next_phase(each.phase, facts)

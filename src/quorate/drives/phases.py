@@ -8,9 +8,11 @@
 | RELEASING, RELEASED,     | something still works on its release                              | RELEASING             |
 | FAILED                   | nothing does, and something has failed                            | FAILED                |
 |                          | everything is released; a person has not said ``ready``           | RELEASED              |
-|                          | … and has, and a step of the removal has failed                   | FAILED                |
 |                          | … and has                                                         | REMOVING              |
+| FAILED in the middle     | the step works after all, and the person still says ``ready``     | REMOVING              |
+| of a removal             | otherwise: what has begun is not taken for what has not           | FAILED                |
 | REMOVING                 | the device is out of its group, wiped, its light on if it has one | REMOVED               |
+|                          | and the broker allows it                                          |                       |
 |                          | a step has failed                                                 | FAILED                |
 |                          | the person takes ``ready`` back before anything was removed       | as before             |
 
@@ -61,6 +63,8 @@ class Facts:
     contents: tuple[Release, ...] = ()
     replacement: Replacement | None = None
     removal: Removal = Removal.NOT_BEGUN
+    #: The broker allows the removal.
+    permitted: bool = False
     #: Objects of a procedure that is over are still about: a new one waits for their end.
     leftovers: bool = False
 
@@ -76,11 +80,12 @@ def next_phase(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
         return OperationalStatus.OPERATIVE
     if phase is OperationalStatus.REMOVING:
         return _removing(facts)
+    ready = facts.replacement is Replacement.READY
+    if phase is OperationalStatus.FAILED and facts.removal is not Removal.NOT_BEGUN:
+        goes_on = ready and facts.removal is not Removal.FAILED
+        return OperationalStatus.REMOVING if goes_on else phase
     drained = _drained(facts.contents)
-    seen = phase is OperationalStatus.RELEASED or facts.removal is not Removal.NOT_BEGUN
-    if drained is not OperationalStatus.RELEASED or facts.replacement is not Replacement.READY or not seen:
-        return drained
-    return OperationalStatus.FAILED if facts.removal is Removal.FAILED else OperationalStatus.REMOVING
+    return OperationalStatus.REMOVING if ready and drained is phase is OperationalStatus.RELEASED else drained
 
 
 def settled(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
@@ -108,7 +113,7 @@ def _drained(contents: Collection[Release]) -> OperationalStatus:
 
 def _removing(facts: Facts) -> OperationalStatus:
     match facts.removal:
-        case Removal.DONE:
+        case Removal.DONE if facts.permitted:
             return OperationalStatus.REMOVED
         case Removal.FAILED:
             return OperationalStatus.FAILED

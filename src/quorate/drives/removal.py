@@ -48,9 +48,11 @@ def state_of(view: DriveView) -> Removal:
                 return Removal.DONE
             case DetachmentPhase.FAILED:
                 return Removal.FAILED
-    if any(_has_failed(piece.llv) for piece in view.pieces if _is_given_up(piece)):
+    # Volumes are deleted for it only with a permission: whoever else deletes one begins nothing.
+    given_up = view.request is not None and any(_is_given_up(piece) for piece in view.pieces)
+    begun = status.detach or given_up
+    if given_up and any(_has_failed(piece.llv) for piece in view.pieces if _is_given_up(piece)):
         return Removal.FAILED
-    begun = status.detach or any(_is_given_up(piece) for piece in view.pieces)
     return Removal.UNDER_WAY if begun else Removal.NOT_BEGUN
 
 
@@ -65,17 +67,18 @@ def is_emptied(view: DriveView) -> bool:
     return not view.pieces and not any(group.entries for group in view.groups)
 
 
-def may_be_given_up(view: DriveView) -> bool:
-    """Whether what is on it may now be destroyed."""
-    return view.phase is OperationalStatus.REMOVING and is_permitted(view)
+def may_be_given_up(view: DriveView, following: OperationalStatus | None) -> bool:
+    """Whether what is on it may now be destroyed: the person still says so (``following``: the phase to come)."""
+    return view.phase is following is OperationalStatus.REMOVING and is_permitted(view)
 
 
 def writes(view: DriveView, node: NodeView) -> Iterator[Write]:
     """The question to the broker: asked while the drive is removed or out, withdrawn when it is not."""
     request = view.request
-    holds = view.phase in _HOLDS or (view.phase is OperationalStatus.FAILED and state_of(view) is Removal.FAILED)
+    begun = view.phase is OperationalStatus.FAILED and state_of(view) is not Removal.NOT_BEGUN
+    holds = view.phase in _HOLDS or begun
     if request is None:
-        if view.phase is OperationalStatus.REMOVING:
+        if holds:
             yield Create(_request(view.drive, node))
     elif not holds and not request.deleting:
         yield Delete(request)

@@ -81,6 +81,8 @@ def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdic
             return Removed.REMOVED(said.message if said is not None else "")
         case OperationalStatus.FAILED if removal.state_of(view) is Removal.FAILED:
             return Removed.STEP_FAILED(shortened(removal.failure(view), _LENGTH))
+        case OperationalStatus.FAILED if removal.state_of(view) is not Removal.NOT_BEGUN:
+            return Removed.STEP_FAILED("ready was taken back in the middle of the removal: say it again, or restart.")
     return Removed.WAITING_FOR_RELEASE()
 
 
@@ -119,7 +121,7 @@ def message(view: DriveView, phase: OperationalStatus, opinion: Opinion, verdict
                 said.append("The device is gone.")
         case OperationalStatus.RELEASING:
             said.append(found[Released.__name__])
-        case OperationalStatus.FAILED if removal.state_of(view) is not Removal.FAILED:
+        case OperationalStatus.FAILED if removal.state_of(view) is Removal.NOT_BEGUN:
             said.append(found[Released.__name__])
         case _:
             said.append(found[Removed.__name__])

@@ -1,0 +1,145 @@
+"""The removal pass by pass: what is asked of the broker, kept and destroyed, whatever a person takes back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from quorate.api import core, names
+from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT
+from quorate.api.baremetal import Drive, Volume
+from quorate.api.baremetal.drive import (
+    Detachment,
+    DetachmentPhase,
+    DriveSpec,
+    DriveStatus,
+    OperationalStatus,
+    Presence,
+)
+from quorate.api.baremetal.volume import LocationType, VolumeSpec, VolumeStatus, VolumeUsage
+from quorate.api.maintenance import PermissionRequest
+from quorate.api.maintenance.permission_request import PermissionRequestSpec, PermissionRequestStatus
+from quorate.api.meta import Bytes, NodeName, ObjectMeta
+from quorate.api.quantity import Quantity
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
+from quorate.api.storage.llv import LogicalVolumeType, LVMLogicalVolumeSpec
+from quorate.api.storage.lvg import LocalGroup, LVMVolumeGroupSpec, LVMVolumeGroupStatus
+from quorate.api.struct import replace
+from quorate.drives.controller import decide
+from quorate.drives.view import USER, DriveView, Group, NodeView, Owner, Piece, request_name
+from quorate.engine import Create, Delete, Patch, PatchStatus, Plan
+
+OPERATIVE, RELEASING, RELEASED, FAILED, REMOVING, REMOVED = OperationalStatus
+NODE = NodeName("n")
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def a_drive(
+    phase: OperationalStatus,
+    said: str = "",
+    *,
+    health: str = "BAD",
+    detachment: DetachmentPhase | None = None,
+) -> Drive:
+    """``said``: of its replacement. ``detachment``: how far the agent is with taking it apart."""
+    annotations = {DRIVE_HEALTH[0]: health} | ({DRIVE_REPLACEMENT[0]: said} if said else {})
+    return Drive(
+        metadata=ObjectMeta(name="u", annotations=annotations),
+        spec=DriveSpec(uuid="u", serial_number="S", node_id=NODE, path="/dev/sdb", vid="v", pid="p", size=Bytes(1000)),
+        status=DriveStatus(
+            presence=Presence.ONLINE,
+            operational_status=phase,
+            detach=detachment is not None,
+            detachment=Detachment(phase=detachment, step="wipe", message="busy") if detachment is not None else None,
+        ),
+    )
+
+
+def a_request(drive: Drive, *permissions: str) -> PermissionRequest:
+    return PermissionRequest(
+        metadata=ObjectMeta(name=request_name(drive)),
+        spec=PermissionRequestSpec(user=USER, actions=()),
+        status=PermissionRequestStatus(permissions=permissions),
+    )
+
+
+def with_a_copy(drive: Drive) -> Group:
+    """The drive's group, with a replica's copy that has left."""
+    lvg = LVMVolumeGroup(
+        metadata=ObjectMeta(name="g"),
+        spec=LVMVolumeGroupSpec(actual_vg_name_on_the_node="vg", local=LocalGroup(node_name=NODE)),
+        status=LVMVolumeGroupStatus(vg_uuid="x"),
+    )
+    llv = LVMLogicalVolume(
+        metadata=ObjectMeta(name="v-0-01234567"),
+        spec=LVMLogicalVolumeSpec(
+            actual_lv_name_on_the_node="r",
+            type=LogicalVolumeType.THICK,
+            size=Quantity("64Mi"),
+            lvm_volume_group_name="g",
+        ),
+    )
+    volume = Volume(
+        metadata=ObjectMeta(name=llv.name, namespace=names.NAMESPACE),
+        spec=VolumeSpec(id=llv.name, location="g", location_type=LocationType.LVM, node_id=NODE),
+        status=VolumeStatus(usage=VolumeUsage.RELEASED),
+    )
+    return Group(lvg, (drive,), (Piece(llv, volume, Owner.REPLICA),), (volume,))
+
+
+def passed(drive: Drive, request: PermissionRequest | None = None, *groups: Group) -> Plan:
+    """One pass over a node with this drive."""
+    machine = core.Node(metadata=ObjectMeta(name=NODE))
+    return decide(NodeView(NODE, machine, True, (DriveView(drive, groups, request),), groups), NOW, Random(0))
+
+
+def after(plan: Plan, drive: Drive) -> Drive:
+    """The drive as a pass leaves it."""
+    for write in plan.writes:
+        if isinstance(write, PatchStatus) and isinstance(write.intended, Drive):
+            drive = replace(drive, status=write.intended.status)
+        elif isinstance(write, Patch) and isinstance(write.intended, Drive):
+            drive = replace(drive, metadata=write.intended.metadata)
+    return drive
+
+
+def deleted(plan: Plan) -> list[str]:
+    return [write.obj.KIND.name for write in plan.writes if isinstance(write, Delete)]
+
+
+def asks(plan: Plan) -> bool:
+    return any(isinstance(write, Create) and isinstance(write.obj, PermissionRequest) for write in plan.writes)
+
+
+@pytest.mark.parametrize("phase", [DetachmentPhase.FAILED, DetachmentPhase.DONE])
+def test_the_permission_is_kept_while_the_agent_may_be_at_it_whatever_is_taken_back(phase: DetachmentPhase) -> None:
+    drive = a_drive(FAILED, detachment=phase)
+    plan = passed(drive, a_request(drive, "p-1"))
+    assert deleted(plan) == []
+    assert after(plan, drive).status.operational_status is FAILED
+
+
+def test_a_drive_is_not_removed_before_the_broker_allows_it_even_if_its_agent_is_done() -> None:
+    drive = a_drive(REMOVING, "ready", detachment=DetachmentPhase.DONE)
+    assert after(passed(drive), drive).status.operational_status is REMOVING
+    waiting = a_request(drive)
+    assert after(passed(drive, waiting), drive).status.operational_status is REMOVING
+    assert after(passed(drive, a_request(drive, "p-1")), drive).status.operational_status is REMOVED
+
+
+def test_a_question_that_somebody_deletes_is_asked_again_while_its_answer_is_needed() -> None:
+    assert asks(passed(a_drive(REMOVING, "ready")))
+    assert asks(passed(a_drive(REMOVED, "ready", detachment=DetachmentPhase.DONE)))
+    assert asks(passed(a_drive(FAILED, detachment=DetachmentPhase.FAILED)))
+    assert not asks(passed(a_drive(RELEASED)))
+    assert not asks(passed(a_drive(FAILED)))
+
+
+def test_who_takes_ready_back_when_the_permission_comes_loses_nothing() -> None:
+    said, unsaid = a_drive(REMOVING, "ready"), a_drive(REMOVING)
+    assert "Volume" in deleted(passed(said, a_request(said, "p-1"), with_a_copy(said)))
+    plan = passed(unsaid, a_request(unsaid, "p-1"), with_a_copy(unsaid))
+    assert "Volume" not in deleted(plan)
+    assert after(plan, unsaid).status.operational_status is RELEASED
