@@ -119,3 +119,13 @@ async def test_a_drive_is_taken_back_with_one_word(tmp_path: Path) -> None:
         assert code == 0
         said = (await store.get(Drive, "a")).metadata.annotations
         assert said == {DRIVE_REPLACEMENT[0]: "restart", DRIVE_HEALTH[0]: "GOOD"}
+
+
+async def test_a_new_replacement_does_not_take_the_word_that_was_given_for_an_earlier_one(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", operationalStatus="OPERATIVE")
+        before = dict.fromkeys(DRIVE_REPLACEMENT, "ready")
+        await store.patch(Drive, "a", patch={"metadata": {"annotations": before}})
+        code, _, _ = await drive("replace", "a", "--no-wait", "--kubeconfig", str(tmp_path / "kubeconfig"))
+        assert code == 0
+        assert (await store.get(Drive, "a")).metadata.annotations == {DRIVE_HEALTH[0]: "BAD"}

@@ -143,3 +143,23 @@ def test_who_takes_ready_back_when_the_permission_comes_loses_nothing() -> None:
     plan = passed(unsaid, a_request(unsaid, "p-1"), with_a_copy(unsaid))
     assert "Volume" not in deleted(plan)
     assert after(plan, unsaid).status.operational_status is RELEASED
+
+
+@pytest.mark.parametrize(
+    ("drive", "kept"),
+    [
+        # It returns: whoever says ``ready`` next must be a person.
+        (a_drive(RELEASING, "ready", health="GOOD"), False),
+        (a_drive(OPERATIVE, "ready", health="GOOD"), False),
+        (a_drive(OPERATIVE, "ready", health="UNKNOWN"), False),
+        (a_drive(OPERATIVE, "restart", health="BAD"), False),
+        # It leaves, or is on its way out.
+        (a_drive(OPERATIVE, "ready", health="BAD"), True),
+        (a_drive(RELEASING, "ready", health="BAD"), True),
+        (a_drive(RELEASED, "ready", health="GOOD"), True),
+        (a_drive(RELEASED, "restart", health="GOOD"), True),
+    ],
+)
+def test_what_was_said_of_one_replacement_is_not_kept_for_the_next(drive: Drive, kept: bool) -> None:
+    """M15: nothing is removed without the word of a person."""
+    assert (DRIVE_REPLACEMENT[0] in after(passed(drive), drive).metadata.annotations) is kept

@@ -124,7 +124,9 @@ def replace(
     from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
 
-    said = {DRIVE_HEALTH[0]: str(DriveHealth.SUSPECT if polite else DriveHealth.BAD)}
+    # What was said of an earlier replacement does not count for this one.
+    said: dict[str, str | None] = dict.fromkeys(DRIVE_REPLACEMENT)
+    said[DRIVE_HEALTH[0]] = str(DriveHealth.SUSPECT if polite else DriveHealth.BAD)
     if ready:
         said[DRIVE_REPLACEMENT[0]] = str(Replacement.READY)
     goal = OperationalStatus.REMOVED if ready else OperationalStatus.RELEASED

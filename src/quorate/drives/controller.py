@@ -60,7 +60,7 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
             continue
         opinion, status = opinions[each.drive.name], statuses[each.drive.name]
         writes += removal.writes(each, view)
-        writes += _spent(each)
+        writes += _spent(each, status)
         if status != each.drive.status:
             writes.append(PatchStatus(each.drive, replace(each.drive, status=status)))
             told += events.of_change(each.drive, status, opinion, closing.hint(each, view))
@@ -104,15 +104,25 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
     )
 
 
-def _spent(each: DriveView) -> Iterator[Write]:
-    """``restart`` has had its effect once the drive is in service."""
+def _spent(each: DriveView, after: DriveStatus) -> Iterator[Write]:
+    """What a person said of a replacement is not kept for the next one.
+
+    ``restart`` has had its effect once the drive is in service; ``ready`` is over when the drive returns, and says
+    nothing of one that nobody distrusts.
+    """
     drive = each.drive
-    if each.phase is not OperationalStatus.OPERATIVE or asked.replacement(drive) is not Replacement.RESTART:
-        return
-    kept = {
-        key: value for key, value in drive.metadata.annotations.items() if key not in annotation_keys.DRIVE_REPLACEMENT
-    }
-    yield Patch(drive, replace(drive, metadata=replace(drive.metadata, annotations=kept)))
+    in_service, stays = (phase is OperationalStatus.OPERATIVE for phase in (each.phase, after.operational_status))
+    match asked.replacement(drive):
+        case Replacement.RESTART:
+            over = in_service
+        case Replacement.READY:
+            over = stays and (not in_service or after.health not in health.NOT_TRUSTED)
+        case _:
+            return
+    if over:
+        said = drive.metadata.annotations
+        kept = {key: value for key, value in said.items() if key not in annotation_keys.DRIVE_REPLACEMENT}
+        yield Patch(drive, replace(drive, metadata=replace(drive.metadata, annotations=kept)))
 
 
 def _look_again(view: NodeView, around: health.Surroundings, now: datetime) -> float | None:
