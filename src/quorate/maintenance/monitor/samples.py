@@ -80,6 +80,8 @@ def plans(model: ClusterModel, ledger: Ledger) -> Plans:
     """From permissions and notifications."""
     found = Plans()
     for permission in ledger.permissions:
+        if permission.lapsed:
+            continue
         action = permission.action
         lasts = action.duration or permission.deadline - permission.granted_at
         _add(found, model, action, Plan(permission.id, lasts, permission.deadline, permitted=True))
