@@ -66,8 +66,9 @@ def test_a_drive_is_not_taken_while_its_host_may_go_down() -> None:
             await lab.store.delete(PermissionRequest, "restart")
             found = await lab.until_phase(drive, REMOVED)
             assert found.status.permission_id
-            held = [each.spec for each in (await lab.store.list(Permission)).items]
-            assert [(each.user, each.action.host) for each in held] == [(USER, node)]
+            held = (await lab.store.list(Permission)).items
+            assert [(each.spec.user, each.spec.action.host) for each in held] == [(USER, node)]
+            assert [each.status.deadline for each in held] == [None], "however long the technician takes"
             # With the drive replaced, its permission is given back.
             lab.lab.cluster.inject(faults.DriveSwap(node=node, drive="1"))
             await lab.until_closed(drive)

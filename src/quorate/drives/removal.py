@@ -32,8 +32,9 @@ from quorate.drives.view import USER, DriveView, NodeView, Owner, Piece, request
 from quorate.engine import Create, Delete, Write
 from quorate.volumes.waits import shortened
 
-#: How long a technician may take, from the permission on.
-AWAY: Final = Duration("24h")
+#: A technician may take as long as it takes: the permission is given back when the drive is replaced. The broker knows
+#: nothing longer than 64 bits of microseconds.
+AWAY: Final = Duration(f"{2**64 - 1}us")
 
 _GONE_WRONG: Final = (LogicalVolumeFailure.COMMAND_FAILED.code, LogicalVolumeFailure.VOLUME_GROUP_NOT_FOUND.code)
 _HOLDS: Final = (OperationalStatus.REMOVING, OperationalStatus.REMOVED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from quorate.api.maintenance.permission_request import PermissionRequestSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.struct import replace
 from quorate.maintenance import messages
+from quorate.maintenance.entries import PermissionEntry
 from quorate.maintenance.live.asking import Answer
 from quorate.maintenance.live.config import judge
 from quorate.maintenance.live.requests import RequestView, composed, retry_after
@@ -66,6 +68,19 @@ def test_an_answer_that_says_nothing_new_is_not_written_again() -> None:
     later = NOW + timedelta(seconds=60)
     again = response(StatusCode.DISALLOW_TEMP, wait=360, refused=1)
     assert composed(view(again, replace(request(), status=first)), again, later) is first
+
+
+def test_a_permission_that_has_lapsed_is_none() -> None:
+    said = response(StatusCode.ALLOW)
+    action = messages.Action(type=ActionType.SHUTDOWN_HOST, host="n1")
+    held, lapsed = (
+        PermissionEntry(
+            id=f"a-p-{order}", order=order, owner="a", action=action, deadline=1, granted_at=0, lapsed=order == 2
+        )
+        for order in (1, 2)
+    )
+    got = dataclasses.replace(view(said), permissions=(held, lapsed))
+    assert composed(got, said, NOW).permissions == ("a-p-1",)
 
 
 def test_a_moment_that_has_passed_is_replaced_and_an_earlier_one_is_taken() -> None:

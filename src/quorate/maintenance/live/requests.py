@@ -206,7 +206,7 @@ def composed(view: RequestView, said: PermissionResponse, now: datetime) -> Perm
         message=said.status.reason[:MESSAGE],
         deadline=deadline,
         position=view.place,
-        permissions=tuple(entry.id for entry in view.permissions),
+        permissions=tuple(entry.id for entry in view.permissions if not entry.lapsed),
         refused=tuple(
             RefusedAction(action=words.shown(action), issue=action.issue or Issue())
             for action in said.refused[:REFUSED]
