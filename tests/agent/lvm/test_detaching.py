@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace as but
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,8 +15,10 @@ from quorate.agent.memory import Outcome
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import Detachment, DetachmentPhase, DriveSpec, DriveStatus, Presence
 from quorate.api.meta import NodeName, ObjectMeta
+from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
-from quorate.api.storage.lvg import LocalGroup, LVMVolumeGroupSpec, ThinPool
+from quorate.api.storage.lvg import GroupDevice, LocalGroup, LVMVolumeGroupSpec, LVMVolumeGroupStatus, ThinPool
+from quorate.api.struct import replace
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PATH = "/dev/sdb"
@@ -23,7 +27,9 @@ PATH = "/dev/sdb"
 def drive(path: str = PATH, serial: str = "S1", *, there: bool = True, said: Detachment | None = None) -> Drive:
     return Drive(
         metadata=ObjectMeta(name=serial),
-        spec=DriveSpec(uuid=serial, serial_number=serial, node_id=NodeName("n"), path=path, slot="4"),
+        spec=DriveSpec(
+            uuid=serial, serial_number=serial, vid="ACME", pid="X1", node_id=NodeName("n"), path=path, slot="4"
+        ),
         status=DriveStatus(presence=Presence.ONLINE if there else Presence.OFFLINE, detach=True, detachment=said),
     )
 
@@ -36,16 +42,25 @@ def group(*pools: str) -> LVMVolumeGroup:
     return LVMVolumeGroup(metadata=ObjectMeta(name="g"), spec=spec)
 
 
+def on(number: int | str) -> LVMVolumeGroup:
+    """A group that was on a partition of the drive, or on the whole of it."""
+    devices = (GroupDevice(path=f"{PATH}{number}", drive_uuid="S1", size=Quantity("1Gi")),)
+    return replace(group(), status=LVMVolumeGroupStatus(devices=devices))
+
+
 def outcome(purpose: str, about: str = PATH, *, failures: int = 0, output: str = "", age: float = 1.0) -> Outcome:
     at = NOW - timedelta(seconds=age)
     code = 5 if failures else 0
     return Outcome(purpose, about, f"{purpose} {about}", at, exit_code=code, output=output, failures=failures)
 
 
-def said_who(serial: str = "S1", age: float = 1.0) -> Outcome:
-    return outcome(
-        commands.IDENTIFY, output=f'{{"blockdevices": [{{"path": "{PATH}", "serial": "{serial}"}}]}}', age=age
-    )
+def said_who(serial: str = "S1", age: float = 1.0, **more: object) -> Outcome:
+    row = {"path": PATH, "type": "disk", "serial": serial, "vendor": "ACME    ", "model": "X1", **more}
+    return outcome(commands.IDENTIFY, output=json.dumps({"blockdevices": [row]}), age=age)
+
+
+def part(number: int, signature: str | None = None) -> dict[str, object]:
+    return {"path": f"{PATH}{number}", "type": "part", "fstype": signature}
 
 
 def case(
@@ -74,7 +89,7 @@ def done(found: DetachDecision) -> list[str]:
     ]
 
 
-IDENTIFY = f"lsblk --json --nodeps --output PATH,SERIAL,WWN {PATH}"
+IDENTIFY = f"lsblk --json --output NAME,PATH,TYPE,VENDOR,MODEL,SERIAL,WWN,FSTYPE {PATH}"
 THIN = (SeenVolume("vg", "thin", attributes="twi-aotz--"), SeenVolume("vg", "thin_tdata", attributes="Twi-ao----"))
 THEIRS = (SeenVolume("vg", "theirs"),)
 KNOWN = said_who()
@@ -89,6 +104,12 @@ WIPED = outcome(commands.SIGNATURES)
         (case(said_who(age=31)), [IDENTIFY]),
         (case(outcome(commands.IDENTIFY, "/dev/sdc", output=said_who().output)), [IDENTIFY]),
         (case(said_who("another")), []),
+        (case(said_who(vendor="Other")), []),
+        (case(said_who(model="X10")), []),
+        (case(said_who(model=None)), []),
+        # Before a wipe it is asked at once.
+        (case(said_who(age=6)), ["vgremove vg"]),
+        (case(said_who(age=6), inside="none"), [IDENTIFY]),
         (case(outcome(commands.IDENTIFY, output="nonsense")), []),
         # Out of its group.
         (case(KNOWN, volumes=THIN), ["lvremove --yes vg/thin"]),
@@ -101,14 +122,55 @@ WIPED = outcome(commands.SIGNATURES)
         # Wiped, and lit.
         (case(KNOWN, inside="none"), [f"wipefs --all {PATH}"]),
         (case(inside="none"), [IDENTIFY]),
+        (case(said_who(fstype="LVM2_member"), inside="none", lvg=on("")), [f"wipefs --all {PATH}"]),
         (case(KNOWN, WIPED, inside="none"), [f"ledctl locate={PATH}"]),
         (case(KNOWN, WIPED, outcome(commands.LIGHT, f"{PATH} True"), inside="none"), []),
+        # What is not ours is not wiped.
+        (case(said_who(fstype="ext4"), inside="none"), []),
+        (case(said_who(fstype="LVM2_member"), inside="none"), []),
+        (case(said_who(children=[part(1, "xfs")]), inside="none"), []),
+        (case(said_who(children=[part(1)]), inside="none"), []),
+        (case(said_who(children=[part(1)]), inside="none", lvg=on(1)), [f"wipefs --all {PATH}"]),
+        (case(said_who(children=[part(1), part(2)]), inside="none", lvg=on(1)), []),
+        (case(said_who(children=[part(1, "ext4")]), inside="none", lvg=on(1)), []),
         # One that is not there needs nothing.
         (case(drive=drive(there=False)), []),
     ],
 )
 def test_what_is_done_next(one: Case, expected: list[str]) -> None:
     assert done(detached(one, NOW)) == expected
+
+
+def test_nothing_is_done_while_lvm_does_not_tell_everything() -> None:
+    for inside in ("vg", "none"):
+        one = case(KNOWN, inside=inside, volumes=THIN if inside == "vg" else ())
+        for unsure in (
+            but(one, groups=but(one.groups, incomplete="pvs ended with 5")),
+            but(one, volumes=SeenVolumes(one.volumes.volumes, "lvs ended with 5")),
+        ):
+            found = detached(unsure, NOW)
+            assert (done(found), phase(found)) == ([], DetachmentPhase.WORKING)
+            assert found.retry_after is not None
+
+
+@pytest.mark.parametrize("light", [True, False])
+def test_what_was_made_ready_is_left_alone_by_an_agent_that_remembers_nothing(light: bool) -> None:
+    said = Detachment(phase=DetachmentPhase.DONE, light=light, message="so it was")
+    for one in (case(drive=drive(said=said), inside="none"), case(KNOWN, drive=drive(said=said))):
+        assert detached(one, NOW) == DetachDecision(said)
+
+
+def test_what_is_not_ours_is_named_and_looked_at_again_without_taking_that_back() -> None:
+    found = detached(case(said_who(children=[part(2, "ext4")]), inside="none"), NOW)
+    assert found.detachment is not None
+    assert found.detachment.phase is DetachmentPhase.FAILED
+    assert found.detachment.message == "/dev/sdb holds ext4 on /dev/sdb2, which is not ours to wipe."
+    assert found.retry_after is not None
+    again = detached(case(said_who(age=40), drive=drive(said=found.detachment), inside="none"), NOW)
+    assert done(again) == [IDENTIFY]
+    assert again.detachment == found.detachment
+    cleared = detached(case(KNOWN, drive=drive(said=found.detachment), inside="none"), NOW)
+    assert done(cleared) == [f"wipefs --all {PATH}"]
 
 
 def phase(found: DetachDecision) -> DetachmentPhase | None:

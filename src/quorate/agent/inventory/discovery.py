@@ -99,6 +99,13 @@ def discover(node: NodeName, device: BlockDevice, place: Place) -> Discovered:
     )
 
 
+def is_same(spec: DriveSpec, device: BlockDevice) -> bool:
+    """Whether a device has the identity of a known drive: serial number, or what stood for one, vendor and product."""
+    serials = (device.serial[:_LABEL_LENGTH], device.wwn[:_LABEL_LENGTH])
+    made = (device.vendor[:_LABEL_LENGTH], device.model[:_LABEL_LENGTH])
+    return spec.serial_number in serials and made == (spec.vid, spec.pid)
+
+
 def drive_type(device: BlockDevice) -> DriveType:
     """What it is made of."""
     if device.transport == "nvme" or device.name.startswith("nvme"):

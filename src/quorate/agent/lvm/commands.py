@@ -164,8 +164,8 @@ def remove_label(device: str) -> Run:
 
 
 def identify(device: str) -> Run:
-    """Ask a device who it is. Names change with a boot, and what follows cannot be taken back."""
-    columns = ("--json", "--nodeps", "--output", "PATH,SERIAL,WWN")
+    """Ask a device who it is, and what is on it. Names change with a boot, and what follows cannot be taken back."""
+    columns = ("--json", "--output", "NAME,PATH,TYPE,VENDOR,MODEL,SERIAL,WWN,FSTYPE")
     return Run(("lsblk", *columns, device), IDENTIFY, about=device)
 
 

@@ -2,13 +2,17 @@
 
 | seen                                          | done                                                               |
 |-----------------------------------------------|--------------------------------------------------------------------|
+| it was made ready before                      | nothing: what is on it now came there since                        |
 | the device is not there                       | nothing: there is nothing to be done to it                         |
-| nobody has asked it lately who it is          | ``lsblk``: names change with a boot, and a wipe cannot be undone   |
+| nobody has asked it lately who it is; before  | ``lsblk``: names change with a boot, and a wipe cannot be undone   |
+| a wipe: just now                              |                                                                    |
 | another drive answers under its name          | nothing, and that is said                                          |
+| LVM did not tell everything                   | nothing: what is not seen may be on it                             |
 | thin pools of ours in its group               | ``lvremove``                                                       |
 | anything else in its group                    | nothing, and that is said: it is not ours to remove                |
 | in a group, alone; with others                | ``vgremove``; ``vgreduce``                                         |
 | in no group, but LVM's                        | ``pvremove``                                                       |
+| in no group, but something else is on it      | nothing, and that is said: it is not ours to wipe                  |
 | not wiped yet                                 | ``wipefs``                                                         |
 | dark                                          | ``ledctl``; that there is no light is noted, and is no failure     |
 
@@ -19,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from quorate.agent.backoff import wait_before_retry
+from quorate.agent.inventory.discovery import is_same
+from quorate.agent.inventory.lsblk import BlockDevice, UnreadableListing, read_block_devices
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.drives import drive_behind
 from quorate.agent.lvm.failures import shortened, words_of
@@ -39,6 +44,9 @@ from quorate.api.storage import LVMVolumeGroup
 TRIES: Final = 3
 #: For so long it counts who a device said it is.
 _KNOWN_FOR: Final = timedelta(seconds=30)
+#: And for so long before a wipe.
+_JUST_NOW: Final = timedelta(seconds=5)
+_LVMS: Final = "LVM2_member"
 
 _STEPS: Final = {
     commands.IDENTIFY: "ask the device who it is",
@@ -74,8 +82,13 @@ class DetachDecision:
 def detached(case: Case, now: datetime) -> DetachDecision:
     """The next step for a drive that is to be pulled."""
     drive, path = case.drive, case.drive.spec.path
+    if drive.status.detachment is not None and drive.status.detachment.phase is DetachmentPhase.DONE:
+        return DetachDecision(drive.status.detachment)
     if drive.status.presence is not Presence.ONLINE:
         return _done("The device is gone: there was nothing left to wipe, and no light to switch on.", light=False)
+    if unseen := case.volumes.incomplete or case.groups.incomplete:
+        message = f"LVM could not be looked at: {unseen}"
+        return DetachDecision(_working(commands.GROUP, message), retry_after=_KNOWN_FOR.total_seconds())
     device = next((each for each in case.groups.devices if drive_behind(each.path, case.drives) == drive.name), None)
     wiped = _succeeded(case, commands.SIGNATURES, path)
     if device is not None or not wiped:
@@ -84,9 +97,7 @@ def detached(case: Case, now: datetime) -> DetachDecision:
             return doubt
     if device is not None:
         return _out_of_group(case, device, now)
-    if not wiped:
-        return _tried(case, commands.wipe_signatures(path), now)
-    return _lit(case, now)
+    return _lit(case, now) if wiped else _wiped(case, now)
 
 
 def returned(case: Case, now: datetime) -> DetachDecision:
@@ -100,18 +111,39 @@ def returned(case: Case, now: datetime) -> DetachDecision:
     return DetachDecision(said, (step,))
 
 
-def _doubt(case: Case, now: datetime) -> DetachDecision | None:
-    """Whether it is not certain that the path is this drive's."""
+def _doubt(case: Case, now: datetime, age: timedelta = _KNOWN_FOR) -> DetachDecision | None:
+    """Whether it is not certain that the path is this drive's: it was asked longer ago than that, or says otherwise."""
     spec, path = case.drive.spec, case.drive.spec.path
     last = case.outcomes.get(commands.IDENTIFY)
-    fresh = last is not None and last.about == path and abs(now - last.at) <= _KNOWN_FOR
+    fresh = last is not None and last.about == path and abs(now - last.at) <= age
     if last is None or not fresh or not last.succeeded:
-        return _tried(case, commands.identify(path), now)
-    if spec.serial_number in _identities(last.output):
+        return _still_failed(case, _tried(case, commands.identify(path), now))
+    if any(is_same(spec, device) for device in _listed(last)):
         return None
     message = f"{path} is another drive now, not {spec.serial_number}."
-    pause = max(0.1, (_KNOWN_FOR - (now - last.at)).total_seconds() + 0.1)
-    return DetachDecision(_working(commands.IDENTIFY, message), retry_after=pause)
+    return DetachDecision(_working(commands.IDENTIFY, message), retry_after=_stale_in(last, now))
+
+
+def _wiped(case: Case, now: datetime) -> DetachDecision:
+    """Take the signatures off, unless there is one that is not ours."""
+    path, last = case.drive.spec.path, case.outcomes[commands.IDENTIFY]
+    strange = _not_ours(case, _listed(last))
+    if strange:
+        message = f"{path} holds {', '.join(strange)}, which is not ours to wipe."
+        return DetachDecision(_failed(commands.SIGNATURES, message), retry_after=_stale_in(last, now))
+    return _doubt(case, now, _JUST_NOW) or _tried(case, commands.wipe_signatures(path), now)
+
+
+def _not_ours(case: Case, listed: tuple[BlockDevice, ...]) -> list[str]:
+    """What is on a drive beside what LVM has left of our group: signatures, and parts that were not in the group."""
+    former = {device.path for lvg in case.lvgs for device in lvg.status.devices if device.drive_uuid == case.drive.name}
+    found = []
+    for device in (part for drive in listed for part in drive.tree()):
+        if device.signature and (device.signature != _LVMS or device.path not in former):
+            found.append(f"{device.signature} on {device.path}")
+        elif device.path not in {case.drive.spec.path, *former}:
+            found.append(device.path)
+    return found
 
 
 def _out_of_group(case: Case, device: SeenDevice, now: datetime) -> DetachDecision:
@@ -168,12 +200,21 @@ def _succeeded(case: Case, purpose: str, about: str) -> bool:
     return last is not None and last.about == about and last.succeeded
 
 
-def _identities(output: str) -> tuple[str, ...]:
+def _listed(last: Outcome) -> tuple[BlockDevice, ...]:
     try:
-        tree = msgspec.json.decode(output)
-        return tuple(str(row.get(key) or "").strip() for row in tree["blockdevices"] for key in ("serial", "wwn"))
-    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+        return read_block_devices(last.output)
+    except UnreadableListing:
         return ()
+
+
+def _stale_in(last: Outcome, now: datetime) -> float:
+    return max(0.1, (_KNOWN_FOR - (now - last.at)).total_seconds() + 0.1)
+
+
+def _still_failed(case: Case, found: DetachDecision) -> DetachDecision:
+    """That it is looked at again is no news: what failed has failed until it is seen not to."""
+    said = case.drive.status.detachment
+    return replaced(found, detachment=said) if said is not None and said.phase is DetachmentPhase.FAILED else found
 
 
 def _done(message: str, *, light: bool) -> DetachDecision:
