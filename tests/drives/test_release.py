@@ -48,6 +48,11 @@ def test_a_suspect_drive_waits_while_a_volume_is_not_whole_and_a_bad_one_does_no
             assert "not whole" in found.status.message
             assert len(await lab.lab.replicas()) == 3
             assert "release" not in await lab.said("v")
+            # That nothing is known any more is no reason for haste.
+            await lab.annotate(drive, health="UNKNOWN")
+            await lab.sleep(60)
+            assert "release" not in await lab.said("v")
+            assert len(await lab.lab.replicas()) == 3
             # Required is not the same as recommended.
             await lab.annotate(drive, health="BAD")
             await lab.sleep(30)

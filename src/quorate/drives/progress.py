@@ -11,7 +11,6 @@ from typing import Final
 from quorate.api import annotation_keys
 from quorate.api.annotation_keys import Process, Release
 from quorate.api.baremetal import Volume
-from quorate.api.baremetal.drive import DriveHealth
 from quorate.api.baremetal.volume import VolumeUsage
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.drive import Released
@@ -88,12 +87,9 @@ def has_left(view: VolumeView, replica: ReplicaView) -> bool:
     return replica.replica.deleting and leaving.is_forgotten(view, replica)
 
 
-def may_begin(view: VolumeView, volume: Volume) -> bool:
-    """Whether its move may begin now, as far as the volume is concerned: a SUSPECT drive waits until all is well."""
-    if not good_copies(view):
-        return False
-    said = volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH)
-    return said != DriveHealth.SUSPECT.lower() or is_whole(view)
+def may_go_on(view: VolumeView, volume: Volume) -> bool:
+    """Whether the next step may be made, as far as the volume is concerned: only a BAD drive waits for nobody."""
+    return bool(good_copies(view)) and (not evacuation.is_polite(volume) or is_whole(view))
 
 
 def successor(view: VolumeView) -> ReplicaView | None:
@@ -125,7 +121,7 @@ def copied(view: VolumeView, replica: ReplicaView) -> int:
 def _before_its_turn(view: VolumeView, replica: ReplicaView, volume: Volume) -> Verdict:
     if good_copies(view) == (replica.name,) and len(view.diskful_members) > 1:
         return Released.LAST_COPY(f"it has the only up-to-date copy of volume {view.name}")
-    if not may_begin(view, volume):
+    if not may_go_on(view, volume):
         return Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole")
     return Released.RELEASING("waits for its turn")
 
@@ -142,6 +138,8 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
         lost = refused is not None and _is_missed_by_nobody(view, replica.name)
         words = f"no place for a replacement: {refused.message}" if refused is not None else "a place is being found"
         return Progress(VolumeUsage.RELEASING, Released.RELEASING(words), percent, lost)
+    if taking_over.member is None and asked.polite and not is_whole(view):
+        return _waiting(Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole"), percent)
     if taking_over.member is None:
         waits = "" if asked.to == taking_over.name else ", when others are done"
         return _waiting(Released.RELEASING(f"to be copied to {taking_over.node_name}{waits}"), percent)

@@ -136,9 +136,8 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
     said = volume.metadata.annotations
     process = said.get(annotation_keys.RELEASE_PROCESS, Process.START)
     begun = said.get(annotation_keys.RELEASE) == Release.PROCESSING
-    if not begun and (
-        process != Process.START or (replica.member is not None and not progress.may_begin(view, volume))
-    ):
+    may_go_on = replica.member is None or progress.may_go_on(view, volume)
+    if not begun and (process != Process.START or not may_go_on):
         return None
     let = view.replica(ReplicaName(said.get(annotation_keys.MOVE_TO, "")))
     stale = annotation_keys.MOVE_TO in said and (let is None or let.replica.deleting)
@@ -147,7 +146,7 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
     going = process != Process.START or replica.replica.deleting
     following = None if going else progress.successor(view)
     homeless = following is not None and not following.scheduled
-    successor = following if following is not None and _may_be_let(view, following) else None
+    successor = following if following is not None and may_go_on and _may_be_let(view, following) else None
     goal = let if copying else successor
     move = Move(
         name=volume.name,

@@ -8,7 +8,7 @@ The csi-baremetal Volume of a logical volume has its name. Its annotations say w
 | ``move-to: <replica>``          | … and that one may be copied to: so many at once as the cluster allows          |
 | ``process: pause``              | no further step; what is being copied is copied                                 |
 | ``process: stop``               | as if nothing had been asked: a replacement that is not needed goes             |
-| ``health: suspect``             | politely: no step while the volume is not whole                                 |
+| ``health``, unless ``bad``      | politely: no step while the volume is not whole                                 |
 | ``copy-lost: true``             | the drive gives nothing any more, and there is no other place: the replica goes |
 |                                 | before there is a replacement                                                   |
 
@@ -83,11 +83,16 @@ def read(volume: Volume | None) -> Evacuation | None:
         return None
     to = said.get(annotation_keys.MOVE_TO)
     return Evacuation(
-        polite=said.get(annotation_keys.VOLUME_HEALTH) == DriveHealth.SUSPECT.lower(),
+        polite=is_polite(volume),
         paused=process == Process.PAUSE,
         to=ReplicaName(to) if to else None,
         lost=is_lost(volume),
     )
+
+
+def is_polite(volume: Volume) -> bool:
+    """Whether each step waits until the volume is whole: unless the drive is known to be bad."""
+    return volume.metadata.annotations.get(annotation_keys.VOLUME_HEALTH) != DriveHealth.BAD.lower()
 
 
 def is_lost(volume: Volume) -> bool:

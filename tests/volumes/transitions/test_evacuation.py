@@ -197,13 +197,17 @@ def a_volume(**said: str) -> Volume:
         (None, None),
         (a_volume(process=Process.START), None),
         (a_volume(process=Process.START, release=Release.FAILED), None),
-        (a_volume(process=Process.START, release=Release.PROCESSING), AT_ONCE),
+        (a_volume(process=Process.START, release=Release.PROCESSING, health="bad"), AT_ONCE),
         (a_volume(release=Release.PROCESSING, health="bad"), AT_ONCE),
+        # Only what is known to be bad is left in haste.
         (a_volume(release=Release.PROCESSING, health="suspect"), POLITELY),
-        (a_volume(process=Process.PAUSE, release=Release.PROCESSING), PAUSED),
+        (a_volume(release=Release.PROCESSING, health="unknown"), POLITELY),
+        (a_volume(release=Release.PROCESSING, health="good"), POLITELY),
+        (a_volume(release=Release.PROCESSING), POLITELY),
+        (a_volume(process=Process.PAUSE, release=Release.PROCESSING, health="bad"), PAUSED),
         (a_volume(process=Process.STOP, release=Release.PROCESSING), None),
-        (a_volume(release=Release.PROCESSING, to="v-3"), Evacuation(to=ReplicaName("v-3"))),
-        (a_volume(release=Release.COMPLETED, lost="true"), LOST),
+        (a_volume(release=Release.PROCESSING, health="bad", to="v-3"), Evacuation(to=ReplicaName("v-3"))),
+        (a_volume(release=Release.COMPLETED, health="bad", lost="true"), LOST),
     ],
 )
 def test_what_a_procedure_asks_for_is_in_its_annotations(volume_: Volume | None, expected: Evacuation | None) -> None:
