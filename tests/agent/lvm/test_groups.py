@@ -127,20 +127,41 @@ def _with_status(found: Drive, status: OperationalStatus) -> Drive:
 @pytest.mark.parametrize(
     ("drives", "done"),
     [
-        ((drive(),), []),
+        ((drive(is_clean=False),), []),
+        ((_with_status(drive(), OperationalStatus.RELEASED),), []),
+        ((drive(),), ["/dev/sdb"]),
         ((drive(online=False), drive("/dev/sdc", name="new")), []),
         ((_with_status(drive(online=False), OperationalStatus.REMOVING), drive("/dev/sdc", name="new")), []),
         ((_with_status(drive(online=False), OperationalStatus.REMOVED), drive("/dev/sdc", name="new")), ["/dev/sdc"]),
         ((drive("/dev/sdc", name="new"),), ["/dev/sdc"]),
     ],
 )
-def test_a_group_that_was_there_is_made_anew_only_when_its_drive_was_taken_out_for_good(
+def test_a_group_that_was_there_is_made_anew_only_when_nothing_can_be_left_of_it(
     drives: tuple[Drive, ...], done: list[str]
 ) -> None:
     group = lvg(selector=SLOT_1)
     known = replace(group, status=judged(group).status)
     decision = judged(known, SeenGroups(), drives=drives)
     assert argvs(decision) == [f"vgcreate vg0 {path}" for path in done]
+
+
+def test_a_group_whose_removal_was_given_up_half_way_is_made_anew() -> None:
+    """``vgremove`` was done, the agent started anew, and a person wants the drive to stay."""
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    labelled = drive(is_clean=False)
+    unused = SeenGroups((), (SeenDevice("/dev/sdb", "", "", 256 * MIB),))
+    assert argvs(judged(known, unused, drives=(labelled,))) == ["vgcreate vg0 /dev/sdb"]
+    others = SeenGroups((), (SeenDevice("/dev/sdb", "theirs", "uuid-theirs", 256 * MIB),))
+    assert argvs(judged(known, others, drives=(labelled,))) == []
+
+
+def test_a_group_of_several_drives_may_return_while_one_of_them_is_away() -> None:
+    group = lvg(selector=SLOT_1)
+    there = SeenGroups((VG0,), (SDB, SeenDevice("/dev/sdc", "vg0", "uuid-vg0", 256 * MIB)))
+    known = replace(group, status=judged(group, there, drives=(drive(), drive("/dev/sdc", name="drive-c"))).status)
+    away = drive("/dev/sdc", name="drive-c", online=False)
+    assert argvs(judged(known, SeenGroups(), drives=(drive(), away))) == []
 
 
 def test_what_was_known_of_a_group_that_is_gone_stays_known() -> None:

@@ -9,7 +9,8 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 | no such group, clean drives selected           | Pending                                | ``vgcreate``             |
 | no such group, but it was there                | NotReady, with what was known of it    |                          |
 | the same, and it was taken apart for a person  | NotReady, or Pending with another      | ``vgcreate``             |
-| (``detaching``)                                | clean drive; nothing is known of it    |                          |
+| (``detaching``), or all its drives are there,  | clean drive; nothing is known of it    |                          |
+| and nothing is on them                         |                                        |                          |
 | none, but LVM did not tell everything          | NotReady, with what was known of it    |                          |
 | two of that name                               | NotReady: LVM cannot tell them apart   |                          |
 | devices of it missing                          | NotReady, missing ones still listed    |                          |
@@ -32,7 +33,7 @@ from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus
+from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus, Presence
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
@@ -125,15 +126,28 @@ def _was_taken_apart(view: GroupView) -> bool:
 
 
 def _may_return(view: GroupView) -> bool:
-    """Whether the group was there and may come back with its drives: while any of them has not been taken out for good.
+    """Whether the group was there and may come back with its drives: while any of them may still hold its part of it.
 
-    A device of which nobody knows the drive may come back at any time.
+    One that was taken out for good does not, nor one that is there with nothing on it. A device of which nobody knows
+    the drive may come back at any time.
     """
-    removed = {drive.name for drive in view.drives if drive.status.operational_status is OperationalStatus.REMOVED}
-    known = {drive.name for drive in view.drives}
+    drives, holders = {drive.name: drive for drive in view.drives}, _holders(view)
     return bool(view.lvg.status.vg_uuid) and any(
-        not device.drive_uuid or device.drive_uuid in known - removed for device in view.lvg.status.devices
+        not device.drive_uuid or _may_hold(drives[device.drive_uuid], holders.get(device.drive_uuid))
+        for device in view.lvg.status.devices
+        if not device.drive_uuid or device.drive_uuid in drives
     )
+
+
+def _may_hold(drive: Drive, holder: SeenDevice | None) -> bool:
+    if drive.status.operational_status is OperationalStatus.REMOVED:
+        return False
+    return drive.status.presence is not Presence.ONLINE or bool(_why_not(drive, holder))
+
+
+def _holders(view: GroupView) -> dict[str, SeenDevice]:
+    """LVM's devices, by the drives that they are on."""
+    return {drive_behind(device.path, view.drives): device for device in view.groups.devices}
 
 
 def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
@@ -141,7 +155,7 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
     selector = view.lvg.spec.device_selector
     if selector is None:
         return (), []
-    holders = {drive_behind(device.path, view.drives): device for device in view.groups.devices}
+    holders = _holders(view)
     takeable, refused = [], []
     for drive in selected(selector, view.drives):
         holder = holders.get(drive.spec.uuid)
