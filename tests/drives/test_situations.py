@@ -436,3 +436,26 @@ def test_a_good_copy_stays_when_another_drive_of_its_group_is_lost() -> None:
             assert not any(each.deleting for each in await lab.lab.replicas())
 
     run(main, seed=39)
+
+
+def test_what_is_being_copied_counts_although_somebody_deletes_its_volume_object() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=4)) as lab:
+            await lab.volumes(5, AVAILABILITY, size="4Gi")
+            await lab.annotate(await lab.drive(await lab.node_of("v-0")), health="BAD")
+            most, deleted = 0, False
+            for _ in range(120):
+                await lab.sleep(0.5)
+                found = (await lab.store.list(ReplicatedVolume)).items
+                members = [member for each in found for member in each.status.datamesh.members]
+                copying = sum(member.hidden and member.type == "Diskful" for member in members)
+                most = max(most, copying)
+                if copying == 2 and not deleted:
+                    deleted = True
+                    for each in (await lab.store.list(Volume)).items:
+                        if annotation_keys.MOVE_TO in each.metadata.annotations:
+                            await lab.store.delete(Volume, each.name, each.metadata.namespace)
+            assert deleted
+            assert most == 2, "no more than maxMovesPerNode"
+
+    run(main, seed=3)

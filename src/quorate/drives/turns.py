@@ -71,11 +71,11 @@ def observe(reader: Reader, _: Key) -> Turns | None:
     found = _Gathering(reader)
     waiting: list[Volume] = []
     for volume in reader.list(Volume, names.NAMESPACE):
-        if volume.deleting or volume.status.usage in _OVER or volume.status.usage is None:
+        if volume.status.usage in _OVER or volume.status.usage is None:
             continue
         if volume.metadata.annotations.get(annotation_keys.RELEASE) == Release.PROCESSING:
             found.look_at(volume)
-        else:
+        elif not volume.deleting:
             waiting.append(volume)
     next_ones: Counter[str] = Counter()
     for volume in sorted(waiting, key=lambda each: (_rank(each), each.name)):
@@ -143,7 +143,8 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
     stale = annotation_keys.MOVE_TO in said and (let is None or let.replica.deleting)
     good = let is not None and let.name in good_copies(view)
     copying = let is not None and not stale and not good and process != Process.STOP
-    going = process != Process.START or replica.replica.deleting
+    # Whoever deletes the Volume of a copy on its way stops nothing: it is counted to its end, and let no further.
+    going = process != Process.START or replica.replica.deleting or volume.deleting
     following = None if going else progress.successor(view)
     homeless = following is not None and not following.scheduled
     successor = following if following is not None and may_go_on and _may_be_let(view, following) else None
@@ -158,7 +159,7 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
         homeless_since=following.replica.metadata.creation_timestamp if homeless and following is not None else None,
         rank=_rank(volume),
     )
-    return move, Waiting(volume, successor.name if successor is not None else None, stale)
+    return move, Waiting(volume, successor.name if successor is not None else None, stale and not volume.deleting)
 
 
 def _may_be_let(view: VolumeView, following: ReplicaView) -> bool:
