@@ -163,3 +163,24 @@ def test_who_takes_ready_back_when_the_permission_comes_loses_nothing() -> None:
 def test_what_was_said_of_one_replacement_is_not_kept_for_the_next(drive: Drive, kept: bool) -> None:
     """M15: nothing is removed without the word of a person."""
     assert (DRIVE_REPLACEMENT[0] in after(passed(drive), drive).metadata.annotations) is kept
+
+
+def test_without_slots_a_new_drive_closes_one_that_is_out_and_of_two_neither() -> None:
+    def out(name: str) -> DriveView:
+        drive = a_drive(REMOVED, "ready", detachment=DetachmentPhase.DONE)
+        spec = replace(drive.spec, uuid=name, serial_number=name)
+        status = replace(drive.status, presence=Presence.OFFLINE, missing_since=NOW)
+        return DriveView(replace(drive, metadata=replace(drive.metadata, name=name), spec=spec, status=status))
+
+    new = a_drive(OPERATIVE, health="GOOD")
+    new = replace(new, metadata=replace(new.metadata, creation_timestamp=NOW))
+
+    def closed(*gone: DriveView) -> list[str]:
+        plan = decide(NodeView(NODE, None, True, (*gone, DriveView(new))), NOW, Random(0))
+        written = [write.intended for write in plan.writes if isinstance(write, PatchStatus)]
+        words = [drive.status.message for drive in written if isinstance(drive, Drive)]
+        assert any("in its place or in that of" in each for each in words) is (len(gone) > 1)
+        return [write.obj.name for write in plan.writes if isinstance(write, Delete) and isinstance(write.obj, Drive)]
+
+    assert closed(out("a")) == ["a"]
+    assert closed(out("a"), out("b")) == []

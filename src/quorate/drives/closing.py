@@ -12,10 +12,17 @@ from quorate.engine import Delete, Write
 
 def successor(each: DriveView, view: NodeView) -> Drive | None:
     """The drive that has come in the place of one that was removed and is out; None: it is not over yet."""
-    gone = each.drive
-    if each.phase is not OperationalStatus.REMOVED or gone.status.presence is not Presence.OFFLINE:
-        return None
-    return next((other.drive for other in view.drives if _replaces(other.drive, gone)), None)
+    found = _followers(each, view)
+    return None if _rivals(each, view) else next(iter(found), None)
+
+
+def doubt(each: DriveView, view: NodeView) -> str:
+    """What to say where slots are not known, and a new drive may be in the place of more than one."""
+    rivals = _rivals(each, view)
+    if not rivals:
+        return ""
+    named = ", ".join(sorted(drive.spec.serial_number for drive in rivals))
+    return f"A new drive may be in its place or in that of {named}: delete the Drive object of the one it replaces."
 
 
 def requests_given_back(view: NodeView) -> Iterator[Write]:
@@ -37,6 +44,21 @@ def hint(each: DriveView, view: NodeView) -> str:
         return ""
     named = ", ".join(f"{drive.spec.serial_number} in slot {drive.spec.slot or 'unknown'}" for drive in meant)
     return f" To be pulled is {named}: if it was taken for that one, put it back."
+
+
+def _followers(each: DriveView, view: NodeView) -> list[Drive]:
+    if each.phase is not OperationalStatus.REMOVED or each.drive.status.presence is not Presence.OFFLINE:
+        return []
+    return [other.drive for other in view.drives if _replaces(other.drive, each.drive)]
+
+
+def _rivals(each: DriveView, view: NodeView) -> list[Drive]:
+    """Others that are out without a known slot, and that the same new drive may have replaced."""
+    found = {drive.name for drive in _followers(each, view)}
+    if each.drive.spec.slot:
+        return []
+    others = [other for other in view.drives if other.drive.name != each.drive.name and not other.drive.spec.slot]
+    return [other.drive for other in others if found & {drive.name for drive in _followers(other, view)}]
 
 
 def _replaces(other: Drive, gone: Drive) -> bool:

@@ -99,7 +99,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         permission_id=permission,
         detach=phase is not OperationalStatus.OPERATIVE
         and (before.detach or (removing and removal.is_permitted(each) and removal.is_emptied(each))),
-        message=report.message(each, phase, opinion, verdicts),
+        message=" ".join(filter(None, (report.message(each, phase, opinion, verdicts), closing.doubt(each, view)))),
         conditions=conditions.merge(before.conditions, verdicts, now=now, generation=generation),
     )
 
