@@ -109,7 +109,7 @@ async def test_a_refusal_names_who_is_in_the_way_and_until_when(broker: Served) 
 
 async def test_a_stored_request_keeps_its_place_and_can_be_withdrawn(broker: Served) -> None:
     await told(broker, "request", "h1", user="bob")
-    code, out, _ = await said(broker, "request", "h2", "h3", "--schedule", "--priority", "5")
+    code, out, _ = await said(broker, "request", "h2", "h3", "--partial", "--schedule", "--priority", "5")
     assert code == 1
     assert "stored as alice-r-1" in out
     assert (await told(broker, "requests"))["Requests"][0]["Position"] == 1

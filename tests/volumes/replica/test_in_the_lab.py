@@ -105,8 +105,12 @@ def test_an_attachment_is_served_says_so_and_goes() -> None:
             found = await lab.store.get(ReplicatedVolumeAttachment, "mine")
             assert found.status.phase is AttachmentPhase.ATTACHED
             assert found.status.device_path.startswith("/dev/drbd")
-            primary = await lab.store.get(ReplicatedVolumeReplica, first.name)
-            assert conditions.is_true(primary.status.conditions, rvr.VolumeAccessReady)
+
+            async def told() -> bool:
+                primary = await lab.store.get(ReplicatedVolumeReplica, first.name)
+                return conditions.is_true(primary.status.conditions, rvr.VolumeAccessReady)
+
+            await lab.until("its replica says so", told, patience=5)
             await lab.store.delete(ReplicatedVolumeAttachment, "mine")
 
             async def gone() -> bool:
