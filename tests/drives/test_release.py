@@ -309,6 +309,28 @@ def test_the_promised_copies_are_looked_at_again_before_anything_is_destroyed() 
     run(main, seed=40)
 
 
+def test_deleting_a_volume_object_destroys_nothing_before_a_person_is_ready() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            drive = await lab.drive(await lab.node_of("v-0"))
+            await lab.annotate(drive, health="BAD")
+            await lab.until_phase(drive, RELEASED)
+
+            async def pieces() -> int:
+                return len((await lab.store.list(LVMLogicalVolume)).items)
+
+            for each in (await lab.store.list(Volume)).items:
+                await lab.store.delete(Volume, each.name, names.NAMESPACE)
+            await lab.sleep(60)
+            assert await pieces() == 4
+            await lab.annotate(drive, replacement="ready")
+            await lab.until_phase(drive, REMOVED)
+            assert await pieces() == 3
+
+    run(main, seed=43)
+
+
 def test_a_replica_in_use_stays_until_its_user_is_gone_and_nothing_is_asked_of_it_before() -> None:
     async def main(sim: Simulation) -> None:
         async with drive_lab(sim, FIVE) as lab:

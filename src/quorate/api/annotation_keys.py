@@ -43,6 +43,8 @@ RELEASE_STATUS: Final = "volumerelease.csi-baremetal/status"
 MOVE_TO: Final = "drives.quorate.io/move-to"
 #: On csi-baremetal Volume, by the same, "true": its drive gives nothing any more, and there is no other place for it.
 COPY_LOST: Final = "drives.quorate.io/copy-lost"
+#: On csi-baremetal Volume, by the same, "true": a person is ready for the removal, and what it stands for may go.
+GIVEN_UP: Final = "drives.quorate.io/given-up"
 
 # On Drive, by people. Both spellings are read; the first is ours.
 DRIVE_REPLACEMENT: Final = ("driveremove.csi-baremetal/replacement", "replacement")

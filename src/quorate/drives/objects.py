@@ -3,7 +3,7 @@
 | a logical volume's group                     | its Volume                                                            |
 |----------------------------------------------|-----------------------------------------------------------------------|
 | has a drive on its way out                   | made, ``process: start``; the worst of the drives' health is kept     |
-| … and a drive may now be emptied for good    | deleted: what is not needed is destroyed from here on                 |
+| … and a drive may now be emptied for good    | ``given-up``, deleted: what is not needed is destroyed from here on   |
 | has only drives in service                   | ``process: stop``, deleted, let go                                    |
 | the logical volume is gone                   | deleted, let go                                                       |
 
@@ -94,7 +94,9 @@ def _kept_up(volume: Volume, group: Group) -> Patch:
 
 
 def _given_up(piece: Piece, volume: Volume) -> Iterator[Write]:
-    """With its Volume deleted, whoever owns a logical volume deletes it; of foreign data that is us."""
+    """With its Volume given up, whoever owns a logical volume deletes it; of foreign data that is us."""
+    said = {**volume.metadata.annotations, annotation_keys.GIVEN_UP: "true"}
+    yield Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
     if not volume.deleting:
         yield Delete(volume)
     elif piece.owner is Owner.FOREIGN and not piece.llv.deleting and not _is_claimed(piece.llv):

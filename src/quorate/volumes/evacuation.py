@@ -13,7 +13,8 @@ The csi-baremetal Volume of a logical volume has its name. Its annotations say w
 |                                 | before there is a replacement                                                   |
 
 While the Volume is there, the logical volume stays, and with it the replica's object, deleting and down: nothing is
-destroyed before a person says so (``quorate.volumes.replica``).
+destroyed before a person says so (``quorate.volumes.replica``). Deleting the Volume does not say so: only the drive's
+procedure does, by ``given-up: true``, once a person is ready and the broker permits it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def observe(reader: Reader, pieces: tuple[LVMLogicalVolume, ...]) -> Procedures:
     found = {piece.name: reader.get(Volume, piece.name, names.NAMESPACE) for piece in pieces}
     asked = {name: evacuation for name, volume in found.items() if (evacuation := read(volume)) is not None}
     deleting = {piece.name for piece in pieces if piece.deleting}
-    kept = {name for name, volume in found.items() if volume is not None and not volume.deleting}
+    kept = {name for name, volume in found.items() if volume is not None and not _is_given_up(volume)}
     return Procedures(asked, frozenset(kept - deleting)) if asked or kept else NONE
 
 
@@ -88,6 +89,10 @@ def read(volume: Volume | None) -> Evacuation | None:
         to=ReplicaName(to) if to else None,
         lost=is_lost(volume),
     )
+
+
+def _is_given_up(volume: Volume) -> bool:
+    return volume.deleting and volume.metadata.annotations.get(annotation_keys.GIVEN_UP) == "true"
 
 
 def is_polite(volume: Volume) -> bool:
