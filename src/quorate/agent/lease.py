@@ -79,6 +79,8 @@ class Heartbeat:
         self._clock = clock
         self._random = random
         self._held: Lease | None = None
+        #: It may be ours without our knowing: a write that takes it was sent, and no answer has come.
+        self._perhaps = False
         self._renewed_at = 0.0
 
     @property
@@ -154,21 +156,24 @@ class Heartbeat:
     async def release(self) -> None:
         """Give the Lease up, so that a successor anywhere need not wait. May fail: then it waits."""
         held, self._held = self._held, None
-        if held is None:
+        if held is None and not self._perhaps:
             return
         given_up = {"holderIdentity": None, "renewTime": self._timestamp()}
         try:
-            try:
-                await self._write(held, given_up)
-            except Conflict:
-                # A renewal was under way when we stopped.
-                current = await self._read()
-                if current is not None and current.spec.holder_identity == str(self.identity):
-                    await self._write(current, given_up)
+            if held is not None:
+                try:
+                    await self._write(held, given_up)
+                    return
+                except Conflict:
+                    log.debug("a renewal was under way when we stopped", lease=self._name)
+            current = await self._read()
+            if current is not None and current.spec.holder_identity == str(self.identity):
+                await self._write(current, given_up)
         except (QuorateError, TimeoutError) as error:
             log.warning("lease not released", lease=self._name, error=_why(error))
 
     async def _take(self, current: Lease | None) -> None:
+        self._perhaps = True
         now = self._timestamp()
         record = {
             **self._renewal(),

@@ -88,6 +88,7 @@ class Agent:
         """Work until :meth:`stop`. Raises AnotherAgent, or an ExceptionGroup with the error of whatever failed."""
         await self._adopt_cluster_settings()
         if not await self._unless_stopped(self._acquired()):
+            await self.heartbeat.release()  # it may have become ours at the last moment
             return
         log.info("agent works", node=self.node.name)
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from quorate.api.cel import Program, program
@@ -41,10 +42,13 @@ class CompiledRule:
             field_path=rule.get("fieldPath", ""),
         )
 
-    def violation(self, value: Any, old: Any, path: str) -> Cause | None:
-        """What is wrong with the value, if anything; ``old`` is None where there is no old value."""
+    def violation(self, value: Any, old: Any, path: str, *, moment: bool = False) -> Cause | None:
+        """What is wrong with the value, if anything; ``old`` is None where there is no old value.
+
+        Moments are compared as such, as Kubernetes does: one moment can be written in many ways.
+        """
         try:
-            if self.program.holds(value, old):
+            if self.program.holds(*(map(_moment, (value, old)) if moment else (value, old))):
                 return None
         except InvalidRule as error:
             detail = f"{error} evaluating rule: {self.message}"
@@ -66,12 +70,19 @@ class CompiledRule:
                 return causes.invalid(field, value, self.message)
 
 
+def _moment(text: Any) -> Any:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat()
+    except (TypeError, ValueError):
+        return text
+
+
 def violations(value: Any, old: Any, node: Node, path: str = "") -> Iterator[Cause]:
     """The rules that a value breaks, its own and those of everything inside."""
     if not node.has_rules or value is None or (old is not ABSENT and same(value, old)):
         return
     for rule in node.rules:
-        violation = rule.violation(value, None if old is ABSENT else old, path)
+        violation = rule.violation(value, None if old is ABSENT else old, path, moment=node.format == "date-time")
         if violation is not None:
             yield violation
     if type(value) is dict:
