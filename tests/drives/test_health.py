@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -91,6 +92,15 @@ def test_who_speaks_first_wins(one: Drive, node_marker: str, health: DriveHealth
 
 def test_a_device_is_not_missing_while_its_node_is_down() -> None:
     assert judge(drive(GOOD, away=10 * GRACE), around(up=False), NOW).health is GOOD
+
+
+def test_what_an_agent_saw_before_its_node_was_down_counts_only_when_it_has_had_time_to_look_again() -> None:
+    long_gone = drive(GOOD, away=10 * GRACE)
+    back = dataclasses.replace(around(), since=NOW - timedelta(seconds=1))
+    assert judge(long_gone, back, NOW).health is GOOD
+    assert missing_in(long_gone, back, NOW) == pytest.approx(GRACE - 1)
+    assert judge(long_gone, dataclasses.replace(around(), since=NOW - timedelta(seconds=GRACE)), NOW).health is BAD
+    assert missing_in(drive(away=5), dataclasses.replace(around(), since=NOW - timedelta(days=9)), NOW) == GRACE - 5
 
 
 def test_when_it_will_count_as_missing_is_known_before() -> None:

@@ -36,7 +36,8 @@ _WHILE_AWAY: Final = 5.0
 
 def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     """One pass over the drives of a node."""
-    around = health.Surroundings(view.machine, view.up, view.config.grace_periods.drive_missing.seconds)
+    grace = view.config.grace_periods.drive_missing.seconds
+    around = health.Surroundings(view.machine, view.up, grace, view.up_since)
     writes: list[Write] = []
     told: list[PlanEvent] = []
     opinions = {each.drive.name: health.judge(each.drive, around, now) for each in view.drives}

@@ -71,6 +71,8 @@ class Surroundings:
     node_up: bool
     #: How long a device may be away, in seconds.
     grace: float
+    #: Since when its agent reports: what it said before the node was down, it has yet to look at again.
+    since: datetime | None = None
 
 
 def judge(drive: Drive, around: Surroundings, now: datetime) -> Opinion:
@@ -117,7 +119,8 @@ def _left(drive: Drive, around: Surroundings, now: datetime) -> float | None:
     status = drive.status
     if status.presence is not Presence.OFFLINE or status.missing_since is None or not around.node_up:
         return None
-    return around.grace - (now - status.missing_since) / timedelta(seconds=1)
+    since = max(status.missing_since, around.since or status.missing_since)
+    return around.grace - (now - since) / timedelta(seconds=1)
 
 
 def _measured(drive: Drive) -> Opinion:

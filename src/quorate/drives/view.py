@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final
@@ -17,7 +18,7 @@ from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.baremetal.volume import VolumeUsage
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
-from quorate.api.core import PersistentVolumeClaim
+from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.longhorn import BackingImage, DiskSchedule
 from quorate.api.maintenance import PermissionRequest
 from quorate.api.meta import NodeName
@@ -149,6 +150,8 @@ class NodeView:
     #: Questions about drives that are not there any more.
     lost_requests: tuple[PermissionRequest, ...] = ()
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
+    #: Since when its agent reports without having been down; None: that is not known.
+    up_since: datetime | None = None
 
     @cached_property
     def by_name(self) -> Mapping[str, DriveView]:
@@ -196,6 +199,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
     known = {drive.name: drive for drive in drives}
     groups = tuple(_group(reader, lvg, known, volumes) for lvg in reader.find(LVMVolumeGroup, GROUPS_OF, name))
     there = {group.name for group in groups}
+    lease = reader.get(Lease, names.agent_lease(name), names.NAMESPACE)
     return NodeView(
         name=name,
         machine=reader.get(core.Node, name),
@@ -212,7 +216,17 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         lost_volumes=tuple(volume for volume in volumes if volume.spec.location not in there),
         lost_requests=tuple(each for each in requests if each.name not in {request_name(drive) for drive in drives}),
         config=config,
+        up_since=_acquired(lease),
     )
+
+
+def _acquired(lease: Lease | None) -> datetime | None:
+    if lease is None or lease.spec.acquire_time is None:
+        return None
+    try:
+        return datetime.fromisoformat(lease.spec.acquire_time).astimezone(UTC)
+    except ValueError:
+        return None  # A Lease's schema is Kubernetes' own: what is in it may be anybody's.
 
 
 def _group(reader: Reader, lvg: LVMVolumeGroup, drives: Mapping[str, Drive], volumes: Iterable[Volume]) -> Group:
