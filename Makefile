@@ -30,9 +30,12 @@ install: .venv/installed  ## Make .venv from the hashed requirements
 up: install  ## Run everything in one process: make up DATA=dir PORT=7480
 	$(BIN)/quorate up --data $(DATA) --port $(PORT)
 
+# What volumes, drives and agents live through takes as long as all the rest: on two cores they run beside it.
+STORIES := tests/volumes tests/drives tests/agent tests/locks
+
 .PHONY: test
 test: install apiserver drbd-utils lint types imports  ## What CI runs: lint, types, import rules, tests
-	$(BIN)/pytest
+	tools/test $(BIN)/pytest $(STORIES)
 
 .PHONY: apiserver
 apiserver:  # Without them the tests that need them are skipped, loudly.
