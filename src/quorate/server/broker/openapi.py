@@ -145,9 +145,22 @@ def _scalar(field: FieldDescriptor) -> Json:
     if field.type != FieldDescriptor.TYPE_UINT64:
         return number
     # As protobuf's JSON writes it: text. Read either way.
-    return {"anyOf": [{"type": "string", "pattern": "^[0-9]{1,19}$"}, number]}
+    return {"anyOf": [{"type": "string", "pattern": _UP_TO_UINT64}, number]}
 
 
+def _up_to(most: int) -> str:
+    """A pattern of the decimal numbers from 0 to that one, without more digits than it has."""
+    digits = str(most)
+    shorter = [f"[0-9]{{1,{len(digits) - 1}}}"]
+    smaller = [
+        f"{digits[:place]}[0-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+    return f"^({'|'.join([*shorter, *smaller, digits])})$"
+
+
+_UP_TO_UINT64: Final = _up_to(BOUNDS[FieldDescriptor.TYPE_UINT64][1])
 _TEXTS: Final[Json] = {"type": "array", "items": {"type": "string"}}
 _TASK_FIELDS: Final[Json] = {
     "id": {"type": "string"},
