@@ -21,13 +21,13 @@ EVERY_RULE = [Rule(topology, layout) for topology in Topology for layout in LAYO
 
 
 def obeys(rule: Rule, diskful: Mapping[str, int], tie_breaker: str | None) -> bool:
-    """The definition in the design, for all voters placed."""
+    """The definition in the design, for all voters placed. Nodes that are in no zone are in "", a zone of their own."""
     used = {zone for zone, count in diskful.items() if count}
     layout, voters = rule.layout, sum(diskful.values())
     if rule.topology.ignores_zones:
         return True
     if rule.topology is Topology.ZONAL:
-        return len(used | ({tie_breaker} if tie_breaker else set())) <= 1
+        return len(used | ({tie_breaker} if tie_breaker is not None else set())) <= 1
     if layout.failures_to_tolerate == 0:
         return all(count <= 1 for count in diskful.values())
     majority = voters // 2 + 1
@@ -94,6 +94,7 @@ def test_any_and_ignored_are_one_topology(topology: Topology) -> None:
         (ACROSS[LAYOUTS.index(Layout(1, 0))], Spread({"a": 1, "b": 1}, "b"), "1 diskful and the tie-breaker in zone b"),
         (Rule(Topology.ZONAL, Layout(1, 1)), Spread({"b": 1, "a": 1}), "members in several zones: a, b"),
         (Rule(Topology.ZONAL, Layout(1, 0)), Spread({"a": 2}, "b"), "members in several zones: a, b"),
+        (Rule(Topology.ZONAL, Layout(1, 0)), Spread({"a": 1}, ""), "members in several zones: (none), a"),
     ],
 )
 def test_a_violation_says_what_is_where(rule: Rule, spread: Spread, words: str) -> None:

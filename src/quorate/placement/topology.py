@@ -90,14 +90,14 @@ class Rule:
         """What is wrong with a spread to which so many voters will be added; None: nothing that they could not mend."""
         if self.topology is Topology.ZONAL:
             used = sorted(_used(spread))
-            return f"members in several zones: {', '.join(used)}" if len(used) > 1 else None
+            return f"members in several zones: {', '.join(map(_named, used))}" if len(used) > 1 else None
         if self.topology is Topology.TRANS_ZONAL:
             voters = self._voters(spread, still_to_come)
             for zone, count in sorted(spread.diskful.items()):
                 with_tie_breaker = zone == spread.tie_breaker
                 if count > self._most(voters, with_tie_breaker):
                     beside = " and the tie-breaker" if with_tie_breaker else ""
-                    return f"{count} diskful{beside} in zone {zone}"
+                    return f"{count} diskful{beside} in zone {_named(zone)}"
         return None
 
     def completable(self, spread: Spread, vacancies: Mapping[str, Vacancies], diskful: int, tie_breaker: bool) -> bool:
@@ -174,6 +174,11 @@ class Rule:
 def _used(spread: Spread) -> set[str]:
     used = {zone for zone, count in spread.diskful.items() if count}
     return used if spread.tie_breaker is None else used | {spread.tie_breaker}
+
+
+def _named(zone: str) -> str:
+    """Members whose nodes have lost their zone count as being in one of their own, which is no place for another."""
+    return zone or "(none)"
 
 
 def _fits(free: Vacancies, diskful: int, tie_breaker: bool) -> bool:
