@@ -119,6 +119,21 @@ def test_room_is_what_could_still_be_granted() -> None:
     assert requests.room(ledger({}, verdict=Schedulable.DISABLED())) == 0
 
 
+@pytest.mark.parametrize(
+    ("found", "unanswered"),
+    [
+        (ledger({"a-0": 60}, {"a-0": granted(60)}), 0),
+        (ledger({"a-0": 60}), 60),
+        (ledger({"a-0": 60, "b-0": 30}, {"a-0": granted(60)}), 30),
+        (ledger({"a-0": 80}, {"a-0": granted(60)}), 20),
+        (ledger({"a-0": 40}, {"a-0": granted(60)}), 0),
+    ],
+    ids=["granted", "not answered", "another's", "growing", "shrinking"],
+)
+def test_what_was_asked_for_and_not_answered_is_known(found: DiskSchedule, unanswered: int) -> None:
+    assert requests.unanswered(found) == unanswered
+
+
 @pytest.mark.parametrize(("size", "extent", "rounded"), [(1, 4, 4), (4, 4, 4), (5, 4, 8), (5, 0, 5), (0, 4, 0)])
 def test_sizes_are_asked_for_in_whole_extents(size: int, extent: int, rounded: int) -> None:
     assert requests.rounded_up(size, extent) == rounded

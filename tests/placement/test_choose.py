@@ -48,6 +48,14 @@ def test_a_voter_goes_where_most_is_left_and_among_equals_by_name() -> None:
     assert list(where(choose(asked)).values()) == ["a2", "a4", "a1"]
 
 
+def test_what_others_have_asked_for_is_avoided_but_forbids_nothing() -> None:
+    asked = request("2D", "a1 a2 a3", free={"a1": 200})
+    waiting = {**asked.rooms, "a1": dataclasses.replace(asked.rooms["a1"], asked=190 * MIB)}
+    assert list(where(choose(dataclasses.replace(asked, rooms=waiting))).values()) == ["a2", "a3"]
+    overrun = {name: dataclasses.replace(room, asked=300 * MIB) for name, room in waiting.items()}
+    assert list(where(choose(dataclasses.replace(asked, rooms=overrun))).values()) == ["a1", "a2"]
+
+
 def test_of_a_nodes_disks_the_emptiest_is_taken_and_among_equals_the_first_by_name() -> None:
     listed = [node("n", disks=["x", "y/thin", "y", "z"])]
     choice = choose(request("1D", listed, free={"y_thin": 200, "y": 200})).choices

@@ -109,7 +109,12 @@ def requests(draw: st.DrawFn) -> Request:
             made = replace(made, lvm_volume_groups=())
         listed.append(made)
     rooms = {
-        found.node_name: Room(draw(st.sampled_from([100, 50, 1])) * MIB, 4 * MIB, draw(st.sampled_from(["", "", "no"])))
+        found.node_name: Room(
+            draw(st.sampled_from([100, 50, 1])) * MIB,
+            4 * MIB,
+            draw(st.sampled_from(["", "", "no"])),
+            draw(st.sampled_from([0, 0, 60])) * MIB,
+        )
         for found in listed
     }
     names = [found.node_name for found in listed]

@@ -24,7 +24,16 @@ from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import MAX_ENTRIES, EntryState
 from quorate.api.meta import Bytes, ConditionStatus
 from quorate.api.struct import replace
-from quorate.disks.entries import Entry, amount, answered, count_of_requests, requested, requests_of, with_request
+from quorate.disks.entries import (
+    Entry,
+    all_requests,
+    amount,
+    answered,
+    count_of_requests,
+    requested,
+    requests_of,
+    with_request,
+)
 from quorate.disks.ledger import Refusal, Terms, refuse
 from quorate.engine import Patch
 
@@ -107,6 +116,16 @@ def room(schedule: DiskSchedule) -> Bytes:
     if _terms(schedule).closed is not None:
         return Bytes(0)
     return Bytes(max(0, status.storage_available - status.storage_scheduled))
+
+
+def unanswered(schedule: DiskSchedule) -> Bytes:
+    """How many bytes more were asked for than the disk has said anything to."""
+    total = 0
+    for entry, size in all_requests(schedule):
+        told = answered(schedule, entry)
+        if told is None or told.requested_size != size:
+            total += max(0, size - (told.scheduled_size if told is not None else 0))
+    return Bytes(total)
 
 
 def describe(schedule: DiskSchedule, refused: Refusal) -> str:

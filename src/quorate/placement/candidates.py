@@ -1,9 +1,10 @@
 """The nodes that could take a replica of a volume, each with its best disk, in the order in which they are tried.
 
 Before the others come nodes that are to use the volume; then by most free bytes on the disk after placement, among
-equals by most free bytes on all disks of the node, then by name. A node holds at most one replica of a volume, so only
-its best disk matters. This is the one loop over every disk of a pool; what the four phases of ``choose`` do with its
-outcome no longer depends on how many disks there are.
+equals by most free bytes on all disks of the node, then by name. What others have asked for counts as gone, so that
+volumes made at the same time spread. A node holds at most one replica of a volume, so only its best disk matters. This
+is the one loop over every disk of a pool; what the four phases of ``choose`` do with its outcome no longer depends on
+how many disks there are.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class Best(NamedTuple):
     #: Bytes that the replica takes of it, and bytes that are left then.
     size: int
     left: int
-    #: Bytes that are free on all disks of the node that take something new.
-    node_free: int
+    #: Bytes that are left if everybody gets what they ask for: less than none when they cannot.
+    spare: int
+    #: The same of all disks of the node that take something new, before placement.
+    node_spare: int
 
 
 class Candidate(NamedTuple):
@@ -42,14 +45,12 @@ class Candidate(NamedTuple):
     #: None: it has none with room.
     disk: Best | None
 
-    def order(self) -> tuple[bool, int, int, NodeName]:
+    def order(self) -> tuple[bool, bool, int, int, NodeName]:
         """Who is tried first."""
         disk = self.disk
-        return (not self.preferred, -disk.left, -disk.node_free, self.node) if disk else _without_disk(self)
-
-
-def _without_disk(candidate: Candidate) -> tuple[bool, int, int, NodeName]:
-    return not candidate.preferred, 1, 0, candidate.node
+        if disk is None:
+            return not self.preferred, True, 0, 0, self.node
+        return not self.preferred, False, -disk.spare, -disk.node_spare, self.node
 
 
 def spread_of(request: Request) -> Spread:
@@ -99,15 +100,15 @@ def candidates(request: Request, *, with_room: bool = True) -> list[Candidate]:
 
 
 def best_disk(node: EligibleNode, request: Request, lower: int) -> Best | None:
-    """The disk of a node with most left after placement.
+    """The disk of a node with most to spare after placement.
 
     Says what ``objections.to_group`` and ``to_room`` say, without asking them: three calls for each of 10,000 disks
     take longer than all the rest. A test holds the two to each other.
     """
     rooms, refused = request.rooms, request.refused
     best: EligibleVolumeGroup | None = None
-    best_name, best_size, best_left = "", 0, -1
-    extent, size, node_free = 0, lower, 0
+    best_name, best_size, best_left, best_spare = "", 0, 0, 0
+    extent, size, node_spare = 0, lower, 0
     for group in node.lvm_volume_groups:
         if not group.ready or group.unschedulable:
             continue
@@ -118,17 +119,18 @@ def best_disk(node: EligibleNode, request: Request, lower: int) -> Best | None:
         if room.extent != extent:
             extent = room.extent
             size = in_extents(lower, extent)
-        node_free += room.free
         left = room.free - size
-        if left > best_left or (left == best_left and name < best_name):
-            best, best_name, best_size, best_left = group, name, size, left
-    return None if best is None else Best(best, best_size, best_left, node_free)
+        spare = left - room.asked
+        node_spare += spare + size
+        if left >= 0 and (best is None or spare > best_spare or (spare == best_spare and name < best_name)):
+            best, best_name, best_size, best_left, best_spare = group, name, size, left, spare
+    return None if best is None else Best(best, best_size, best_left, best_spare, node_spare)
 
 
 def _any_disk(node: EligibleNode) -> Best | None:
     for group in node.lvm_volume_groups:
         if objections.to_group(group) is None:
-            return Best(group, 0, 0, 0)
+            return Best(group, 0, 0, 0, 0)
     return None
 
 

@@ -187,7 +187,7 @@ class _Phases:
                 return candidate
         return None
 
-    def _by_zone(self, candidate: Candidate) -> tuple[bool, int, tuple[bool, int, int, NodeName]]:
+    def _by_zone(self, candidate: Candidate) -> tuple[bool, int, tuple[bool, bool, int, int, NodeName]]:
         """Across zones, the one with the fewest comes before the one with the most space."""
         return not candidate.preferred, self.spread.in_zone(candidate.zone), candidate.order()
 

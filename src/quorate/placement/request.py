@@ -52,6 +52,9 @@ class Room:
     extent: int = 0
     #: Why it takes nothing new, for a person; empty: it does.
     closed: str = ""
+    #: Bytes that were asked for and not answered yet. They decide who is tried first, not who is possible: they may
+    #: still be refused, and nobody would tell a volume that had waited for that.
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,8 @@ class Disk:
     def __post_init__(self) -> None:
         refused = requests.refusal(self.ledger, entry_of(""), 1)
         closed = requests.describe(self.ledger, refused) if refused is not None else ""
-        object.__setattr__(self, "room", Room(requests.room(self.ledger), self.extent, closed))
+        room = Room(requests.room(self.ledger), self.extent, closed, requests.unanswered(self.ledger))
+        object.__setattr__(self, "room", room)
 
 
 class _Looked(NamedTuple):
