@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.agent.replica.builders import commands, config, decided, kernel, link, outcome, outcomes, replica, view
+from quorate.agent.replica.lost_drive import gone_at
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import DriveSpec, DriveStatus, OperationalStatus, Presence
+from quorate.api.meta import NodeName, ObjectMeta
+from tests.agent.replica.builders import NOW, commands, config, decided, kernel, link, outcome, outcomes, replica, view
+
+SECOND = timedelta(seconds=1)
+AWAY_SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+GRACE = timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(
-    ("lost", "shown", "peer", "expected"),
+    ("lost_at", "shown", "peer", "expected"),
     [
-        (True, "UpToDate", "UpToDate", True),
-        (False, "UpToDate", "UpToDate", False),
-        (True, "UpToDate", "Inconsistent", False),
-        (True, "UpToDate", "DUnknown", False),
-        (True, "Diskless", "UpToDate", False),
+        (NOW, "UpToDate", "UpToDate", True),
+        (NOW + SECOND, "UpToDate", "UpToDate", False),
+        (None, "UpToDate", "UpToDate", False),
+        (NOW, "UpToDate", "Inconsistent", False),
+        (NOW, "UpToDate", "DUnknown", False),
+        (NOW, "Diskless", "UpToDate", False),
     ],
 )
 def test_a_disk_that_is_gone_is_detached_only_if_a_peer_in_touch_has_the_data(
-    lost: bool, shown: str, peer: str, expected: bool
+    lost_at: datetime | None, shown: str, peer: str, expected: bool
 ) -> None:
     links = (link(1, disk=peer), link(2, disk=peer))
-    one = changed(view(replica(config=config()), kernel(shown, links=links)), drive_lost=lost)
+    one = changed(view(replica(config=config()), kernel(shown, links=links)), drive_lost_at=lost_at)
     detached = "drbdsetup detach 1000 --force" in commands(decided(one))
     assert detached is expected
 
 
+@pytest.mark.parametrize(
+    ("presence", "phase", "since", "expected"),
+    [
+        (Presence.OFFLINE, OperationalStatus.RELEASING, AWAY_SINCE, AWAY_SINCE + GRACE),
+        (Presence.OFFLINE, OperationalStatus.REMOVED, AWAY_SINCE, AWAY_SINCE + GRACE),
+        (Presence.OFFLINE, OperationalStatus.OPERATIVE, AWAY_SINCE, None),
+        (Presence.OFFLINE, None, AWAY_SINCE, None),
+        (Presence.OFFLINE, OperationalStatus.RELEASING, None, None),
+        (Presence.ONLINE, OperationalStatus.RELEASING, None, None),
+    ],
+)
+def test_a_drive_counts_as_lost_only_after_its_grace_and_in_a_procedure(
+    presence: Presence, phase: OperationalStatus | None, since: datetime | None, expected: datetime | None
+) -> None:
+    drive = Drive(
+        metadata=ObjectMeta(name="d"),
+        spec=DriveSpec(uuid="d", serial_number="S", node_id=NodeName("n"), path="/dev/sdb"),
+        status=DriveStatus(presence=presence, operational_status=phase, missing_since=since),
+    )
+    assert gone_at(drive, GRACE) == expected
+
+
 def test_a_member_without_its_drive_confirms_what_it_hears_and_does_not_try_its_disk() -> None:
     one = view(replica(config=config()), kernel("Diskless"), unadjusted=True)
-    one = changed(one, drive_lost=True)
+    one = changed(one, drive_lost_at=NOW)
     first = decided(one)
     assert commands(first) == ["drbdadm adjust --skip-disk pvc-1"]
     heard = outcome("adjust-links", first.steps[0].about)

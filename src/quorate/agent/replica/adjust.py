@@ -34,7 +34,7 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     verdict = attempt(view, now, commands.ADJUST, about, steps)
     if is_diskful(view.config) and not is_attached(view):
         verdict = on_disk(verdict)
-    if _has_lost_its_disk(view):
+    if _has_lost_its_disk(view, now):
         return _without_disk(view, now, verdict)
     if why or verdict.steps:
         return verdict
@@ -42,13 +42,13 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     return Verdict(again=verdict.again)
 
 
-def _has_lost_its_disk(view: View) -> bool:
+def _has_lost_its_disk(view: View, now: datetime) -> bool:
     """Whether the kernel has let go of a disk that fails, and does not get it back."""
     return (
         view.status is not None
         and is_diskful(view.config)
         and not has_disk(view.status)
-        and (view.drive_lost or failed(view, commands.ADJUST) is not None)
+        and (view.has_lost_its_drive(now) or failed(view, commands.ADJUST) is not None)
     )
 
 
@@ -60,7 +60,7 @@ def _without_disk(view: View, now: datetime, verdict: Verdict) -> Verdict:
     heard = last is not None and last.succeeded and last.about == about
     if not heard or link_difference(view.config, view.status):
         return attempt(view, now, commands.ADJUST_LINKS, about, (commands.adjust_links(view, about),))
-    if verdict.steps and not view.drive_lost:
+    if verdict.steps and not view.has_lost_its_drive(now):
         return verdict
     wrong = failed(view, commands.ADJUST)
     errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view.config)}

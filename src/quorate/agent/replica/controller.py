@@ -17,7 +17,7 @@ from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.guard import guard, guard_work
 from quorate.agent.replica.here import REPLICAS_BY_VOLUME, file_of, replicas_here, volume_key
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
-from quorate.agent.replica.lost_drive import is_lost, lost_drives
+from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.api import labels
 from quorate.api.baremetal import Drive
@@ -167,7 +167,7 @@ class Replicas:
             algorithms=self._algorithms(),
             max_peers=settings.drbd.max_peers,
             logical_volume=volume,
-            drive_lost=is_lost(reader, volume),
+            drive_lost_at=lost_at(reader, volume),
             metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
             volumes_current=volumes.current,
             volumes_marks=volumes.marks,

@@ -68,8 +68,8 @@ class View:
     algorithms: frozenset[str] | None = None
     max_peers: int = 7
     logical_volume: LVMLogicalVolume | None = None
-    #: A drive under it is gone for good.
-    drive_lost: bool = False
+    #: When a drive under it counts as gone for good; None: none is away.
+    drive_lost_at: datetime | None = None
     #: Whether the logical volume that ``actual.metadataCreated`` names still has an object.
     metadata_owner_exists: bool = False
     volumes_current: bool = False
@@ -86,6 +86,10 @@ class View:
     unreported_since: datetime | None = None
     #: Another replica of the same volume on this node that was there first.
     elder: str = ""
+
+    def has_lost_its_drive(self, now: datetime) -> bool:
+        """Whether a drive under its logical volume is gone for good."""
+        return self.drive_lost_at is not None and now >= self.drive_lost_at
 
     @property
     def new_file(self) -> str:
