@@ -349,7 +349,7 @@ KERNEL = [
     (
         spoilt(being_formed(picture()), 0, with_device(quorum=False)),
         rvr.Quorum.NO_QUORUM_STATUS,
-        "the volume is being formed, and has not been given its first data yet",
+        "the volume is being formed: too few of its copies are up to date yet",
     ),
     (STALE, rvr.Quorum.AGENT_NOT_READY, ""),
     (picture(), rvr.InSync.UP_TO_DATE, ""),
@@ -531,6 +531,7 @@ PHASES = [
     (spoilt(picture(), 0, with_status(datamesh_revision=REVISION - 1)), ReplicaPhase.PROGRESSING),
     (spoilt(picture(), 0, with_device(quorum=False)), ReplicaPhase.CRITICAL),
     (suspended(picture()), ReplicaPhase.CRITICAL),
+    (spoilt(being_formed(picture()), 0, with_device(quorum=False)), ReplicaPhase.PROGRESSING),
     (
         spoilt(
             spoilt(picture(), 0, with_device(disk_state="Inconsistent")),

@@ -192,7 +192,7 @@ class Quorum(ConditionType):
     NO_QUORUM_STATUS = false(
         "NoQuorumStatus",
         "The member sees too few others, and serves no I/O.",
-        "Bring the missing members or links back; FullyConnected names them.",
+        "Wait, if the volume is being formed; else bring the missing members or links back: FullyConnected names them.",
     )
     AGENT_NOT_READY = _agent_not_ready()
 
@@ -230,9 +230,7 @@ class DiskIOSuspended(ConditionType):
         "DiskIOSuspendedNoData", "No up-to-date copy can be reached.", "Bring a member with an up-to-date copy back."
     )
     DISK_IO_SUSPENDED_FENCING = true("DiskIOSuspendedFencing", "A peer is being fenced off.")
-    DISK_IO_SUSPENDED_QUORUM = true(
-        "DiskIOSuspendedQuorum", "Quorum is lost.", "Bring members or links back; FullyConnected names them."
-    )
+    DISK_IO_SUSPENDED_QUORUM = true("DiskIOSuspendedQuorum", "Quorum is lost, or there is none yet.", "See Quorum.")
     IO_SUSPENDED_BY_SNAPSHOTTER = true("IOSuspendedBySnapshotter", "A snapshot is being taken.", "Wait.")
     AGENT_NOT_READY = _agent_not_ready()
 

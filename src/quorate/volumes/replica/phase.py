@@ -15,7 +15,8 @@
 | PartiallyDegraded  | it does not see every peer                                                  |
 | Healthy            | otherwise                                                                   |
 
-Quorum counts as lost only for a member that has been in sync: one that joins has none yet.
+Quorum counts as lost only for a member that has been in sync, of a volume that has been formed: before, it has none
+yet, and nobody is to be woken for it.
 """
 
 from __future__ import annotations
@@ -77,8 +78,11 @@ def summary(subject: Subject, verdicts: Verdicts) -> Summary:
     for condition, bad, phase in _AS_A_MEMBER if subject.is_member else _BEFORE:
         found = verdicts[condition.__name__]
         if found.status in bad:
-            catching_up = found.reason == InSync.SYNCHRONIZING.code
-            return _of(ReplicaPhase.SYNCHRONIZING if catching_up else phase, found.message)
+            if found.reason == InSync.SYNCHRONIZING.code:
+                phase = ReplicaPhase.SYNCHRONIZING
+            elif phase is ReplicaPhase.CRITICAL and subject.view.forming:
+                phase = ReplicaPhase.PROGRESSING
+            return _of(phase, found.message)
     return _of(ReplicaPhase.HEALTHY, "")
 
 

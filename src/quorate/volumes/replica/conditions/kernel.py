@@ -174,7 +174,7 @@ def _absent(subject: Subject) -> str:
     if away:
         return f"not connected to {', '.join(away)}"
     if subject.view.forming:
-        return "the volume is being formed, and has not been given its first data yet"
+        return "the volume is being formed: too few of its copies are up to date yet"
     member = subject.replica.member
     if member is not None and member.hidden:
         return "it joins or leaves, and has no vote"
