@@ -96,6 +96,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         observed_generation=generation,
         health=opinion.health,
         operational_status=phase,
+        operational_status_since=before.operational_status_since if phase is before.operational_status else now,
         progress=report.progress(each, phase),
         permission_id=permission,
         detach=phase is not OperationalStatus.OPERATIVE

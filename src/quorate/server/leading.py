@@ -7,6 +7,9 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
+from quorate.api.baremetal import Drive, Volume
+from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.drives.metrics import DriveMetrics
 from quorate.engine.clock import Clock
 from quorate.engine.manager import Election, Manager
 from quorate.engine.store import Store
@@ -15,6 +18,7 @@ from quorate.maintenance.broker import Broker, Identities
 from quorate.maintenance.broker.metrics import BrokerMetrics
 from quorate.maintenance.live import LiveBroker
 from quorate.server.controllers import cluster_wide, resync_interval
+from quorate.volumes.metrics import VolumeMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,18 @@ def leading(
         resync_interval=resync_interval,
         freeze_gc=True,
     )
+    _count(manager, registry)
     live.follow(manager.caches, manager.reader)
     live.on_lost = manager.step_down
     return Leading(manager, live)
+
+
+def _count(manager: Manager, registry: CollectorRegistry) -> None:
+    """Show how many volumes and drives there are in which state."""
+    caches = manager.caches
+
+    def leads() -> bool:
+        return manager.leading
+
+    VolumeMetrics(registry, caches[ReplicatedVolume], caches[ReplicatedVolumeReplica], leads)
+    DriveMetrics(registry, caches[Drive], caches[Volume], leads)

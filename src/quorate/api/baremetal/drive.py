@@ -119,6 +119,9 @@ class DriveStatus(Struct):
     observed_generation: Count | None = None
     health: DriveHealth | None = None
     operational_status: OperationalStatus | None = None
+    operational_status_since: Annotated[datetime, Meta(description="When operationalStatus became what it is.")] | (
+        None
+    ) = None
     progress: Annotated[Percent, Meta(description="How much of what must leave has left.")] | None = None
     permission_id: Annotated[
         str, Meta(max_length=253, description="The broker's permission for the removal, once asked for.")
