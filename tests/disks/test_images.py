@@ -277,19 +277,20 @@ def test_a_copy_on_a_disk_that_cannot_be_counted_on_is_made_again_elsewhere_and_
     assert not any(isinstance(write, Delete) for write in plan.steps)
 
 
-def procedure(number: int, process: Process = Process.START, *, ended: bool = True) -> Volume:
+def procedure(number: int, process: Process = Process.START, *, given_up: bool = True, deleted: bool = True) -> Volume:
     """What the procedure of the drive under a copy says of it."""
     name = logical_volume_name("os", f"g{number}")
     metadata = ObjectMeta(
         name=name,
         namespace=names.NAMESPACE,
         labels={IMAGE_LABEL: "os"},
-        annotations={annotation_keys.RELEASE_PROCESS: process},
+        annotations={annotation_keys.RELEASE_PROCESS: process}
+        | ({annotation_keys.GIVEN_UP: "true"} if given_up else {}),
         finalizers=(finalizers.VOLUME_CLEANUP,),
     )
     spec = VolumeSpec(id=name, location=f"g{number}", location_type=LocationType.LVM, node_id=NodeName(f"n{number}"))
     made = Volume(metadata=metadata, spec=spec)
-    return deleting(made) if ended else made
+    return deleting(made) if deleted else made
 
 
 UNHEALTHY = Schedulable.UNHEALTHY("d")
@@ -301,7 +302,13 @@ GOING = (ledger(1, GI, granted(GI), verdict=UNHEALTHY), copy(1))
     [
         pytest.param(1, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2)), True, id="another one is good"),
         pytest.param(
-            1, (*GOING, procedure(1, ended=False), ledger(2, GI, granted(GI)), copy(2)), False, id="not asked"
+            1, (*GOING, procedure(1, deleted=False), ledger(2, GI, granted(GI)), copy(2)), False, id="not asked"
+        ),
+        pytest.param(
+            1,
+            (*GOING, procedure(1, given_up=False), ledger(2, GI, granted(GI)), copy(2)),
+            False,
+            id="somebody else deleted its Volume",
         ),
         pytest.param(2, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2)), False, id="too few others"),
         pytest.param(1, (*GOING, procedure(1), ledger(2, GI, granted(GI)), copy(2, None)), False, id="not made yet"),
@@ -332,6 +339,16 @@ def test_a_copy_on_a_drive_that_is_removed_goes_only_while_there_are_enough_else
     plan = looked(both, node(1), node(2), *objects)
     assert patches(plan) == ([{"spec": {"diskFileSpecMap": {"U1": None}}}] if goes else [])
     assert not any(isinstance(write, Delete) for write in plan.steps)
+
+
+@pytest.mark.parametrize(("given_up", "goes"), [(True, True), (False, False)])
+def test_a_copy_that_is_not_intended_stays_until_a_person_is_ready_whoever_deletes_its_volume(
+    given_up: bool, goes: bool
+) -> None:
+    only_the_other = image(disk_file_spec_map={"U2": DiskFileSpec()}, min_number_of_copies=1)
+    others = (ledger(2, GI, granted(GI)), copy(2))
+    plan = looked(only_the_other, node(1), node(2), *GOING, procedure(1, given_up=given_up), *others)
+    assert any(isinstance(write, Delete) for write in plan.steps) is goes
 
 
 def first_step(*objects: Resource) -> Any:

@@ -223,6 +223,11 @@ def test_a_copy_of_an_image_is_made_elsewhere_and_the_old_one_stays_until_a_pers
             assert len((await lab.store.list(LVMLogicalVolume)).items) == 3
             volume = await lab.store.get(Volume, piece.name, names.NAMESPACE)
             assert volume.metadata.annotations[annotation_keys.RELEASE] == "completed"
+            # Whoever deletes its Volume does not say that it may go: copies enough elsewhere or not.
+            await lab.store.delete(Volume, piece.name, names.NAMESPACE)
+            await lab.sleep(120)
+            assert len((await lab.store.list(LVMLogicalVolume)).items) == 3
+            assert (await lab.again(drive)).status.operational_status is RELEASED
             await lab.annotate(drive, replacement="ready")
             await lab.until_phase(drive, REMOVED)
             assert await copies() == 2

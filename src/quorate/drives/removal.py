@@ -49,8 +49,7 @@ def state_of(view: DriveView) -> Removal:
                 return Removal.DONE
             case DetachmentPhase.FAILED:
                 return Removal.FAILED
-    # Volumes are deleted for it only with a permission: whoever else deletes one begins nothing.
-    given_up = view.request is not None and any(_is_given_up(piece) for piece in view.pieces)
+    given_up = any(_is_given_up(piece) for piece in view.pieces)
     begun = status.detach or given_up
     if given_up and any(_has_failed(piece.llv) for piece in view.pieces if _is_given_up(piece)):
         return Removal.FAILED
@@ -147,9 +146,9 @@ def _refusal(request: PermissionRequest | None) -> str:
 
 
 def _is_given_up(piece: Piece) -> bool:
-    """Whether its Volume was deleted for the removal; of foreign data its owner deletes it before."""
-    volume = piece.volume
-    return volume is not None and volume.deleting and (piece.owner is not Owner.FOREIGN or piece.llv.deleting)
+    """Whether the removal has begun with it: whoever else deletes its Volume begins nothing."""
+    given_up = piece.volume is not None and piece.volume.given_up
+    return given_up and (piece.owner is not Owner.FOREIGN or piece.llv.deleting)
 
 
 def _has_failed(piece: LVMLogicalVolume) -> bool:

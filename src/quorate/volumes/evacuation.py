@@ -69,7 +69,7 @@ def observe(reader: Reader, pieces: tuple[LVMLogicalVolume, ...]) -> Procedures:
     found = {piece.name: reader.get(Volume, piece.name, names.NAMESPACE) for piece in pieces}
     asked = {name: evacuation for name, volume in found.items() if (evacuation := read(volume)) is not None}
     deleting = {piece.name for piece in pieces if piece.deleting}
-    kept = {name for name, volume in found.items() if volume is not None and not _is_given_up(volume)}
+    kept = {name for name, volume in found.items() if volume is not None and not volume.given_up}
     return Procedures(asked, frozenset(kept - deleting)) if asked or kept else NONE
 
 
@@ -89,10 +89,6 @@ def read(volume: Volume | None) -> Evacuation | None:
         to=ReplicaName(to) if to else None,
         lost=is_lost(volume),
     )
-
-
-def _is_given_up(volume: Volume) -> bool:
-    return volume.deleting and volume.metadata.annotations.get(annotation_keys.GIVEN_UP) == "true"
 
 
 def is_polite(volume: Volume) -> bool:

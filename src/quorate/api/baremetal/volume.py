@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from quorate.api import annotation_keys
 from quorate.api.baremetal.drive import DriveHealth
 from quorate.api.groups import BAREMETAL
 from quorate.api.kind import Column, Scope, kind
@@ -91,3 +92,8 @@ class Volume(Resource):
 
     spec: VolumeSpec
     status: VolumeStatus = VolumeStatus()
+
+    @property
+    def given_up(self) -> bool:
+        """A person is ready for the drive's removal, and what this stands for may go. That it is deleted says less."""
+        return self.deleting and self.metadata.annotations.get(annotation_keys.GIVEN_UP) == "true"

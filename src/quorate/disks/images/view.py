@@ -49,13 +49,13 @@ class Copy:
 
     @property
     def kept(self) -> bool:
-        """A drive's procedure keeps its bytes until a person says ``ready``."""
-        return self.procedure is not None and not self.procedure.deleting
+        """A drive's procedure keeps its bytes until a person says ``ready``, whoever deletes its Volume."""
+        return self.procedure is not None and not self.procedure.given_up
 
     @property
     def may_go(self) -> bool:
         """A person has said so, and the drive is being removed. One that stays after all is told to stop first."""
-        if self.procedure is None or not self.procedure.deleting:
+        if self.procedure is None or not self.procedure.given_up:
             return False
         return self.procedure.metadata.annotations.get(annotation_keys.RELEASE_PROCESS) != Process.STOP
 
