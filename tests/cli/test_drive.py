@@ -103,6 +103,19 @@ async def test_a_replacement_is_asked_for_and_followed(tmp_path: Path) -> None:
         assert said == {DRIVE_HEALTH[0]: "BAD"}
 
 
+async def test_a_drive_with_somebody_elses_data_on_it_is_not_called_empty(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="BAD", operationalStatus="RELEASED", foreignData="ext4 on /dev/sdb1")
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        code, out, _ = await drive("show", "node-1/1", *where)
+        assert code == 0
+        assert "also on it: ext4 on /dev/sdb1" in out
+        code, out, _ = await drive("replace", "node-1/1", *where)
+        assert code == 0
+        assert "empty" not in out
+        assert "nothing of Quorate's, but ext4 on /dev/sdb1" in out
+
+
 async def test_a_failure_is_an_error_with_the_reason(tmp_path: Path) -> None:
     async with api(tmp_path) as store:
         await made(store, "a", "1", health="BAD", operationalStatus="FAILED", message="no copy of v is left")

@@ -196,9 +196,8 @@ def _say_and_follow(
     if goal is not None and phase is OperationalStatus.FAILED and goal is not OperationalStatus.FAILED:
         raise QuorateError(f"drive {found.spec.serial_number}: {found.status.message}")
     if phase is OperationalStatus.RELEASED:
-        click.echo(
-            f"Drive {found.spec.serial_number} is empty. When the new one is at hand: quorate drive ready {name}"
-        )
+        left = f"holds nothing of Quorate's, but {also}" if (also := _foreign(found)) else "is empty"
+        click.echo(f"Drive {found.spec.serial_number} {left}. When the new one is at hand: quorate drive ready {name}")
     elif phase is OperationalStatus.REMOVED:
         click.echo(f"Drive {found.spec.serial_number} can be pulled: {found.status.message}")
 
@@ -276,6 +275,8 @@ def _lines(found: Drive, things: Any) -> list[str]:
         f"Drive {spec.serial_number} ({spec.vid} {spec.pid}), {place} of {spec.node_id}, {spec.path}, {_size(found)}",
         f"  object {found.name}, {status.presence or 'not seen'}, {status.operational_status or 'new'}",
     ]
+    if also := _foreign(found):
+        lines.append(f"  also on it: {also}")
     lines += [f"  {_step(step)}" for step in steps_of(found)]
     for thing in things:
         bar = "█" * (thing.percent // 10) + "░" * (10 - thing.percent // 10)
@@ -299,6 +300,12 @@ def _row(each: Drive) -> list[str]:
         moved,
         status.message[:100],
     ]
+
+
+def _foreign(found: Drive) -> str:
+    """What else is on it."""
+    data = found.status.foreign_data
+    return f"{data} (not Quorate's: neither moved nor wiped; save it, then wipefs --all)" if data else ""
 
 
 def _size(each: Drive) -> str:

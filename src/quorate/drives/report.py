@@ -64,7 +64,16 @@ def released(view: DriveView, phase: OperationalStatus) -> Verdict:
         return first(shortened(f"{done} of {len(view.pieces)} have left; {_told((*failed, *waiting))}", _LENGTH))
     if failed:
         return Released.FAILED(shortened(_told(failed), _LENGTH))
-    return Released.RELEASED()
+    strange = foreign(view)
+    return Released.FOREIGN_DATA(strange) if strange else Released.RELEASED()
+
+
+def foreign(view: DriveView) -> str:
+    """What to say of data on it that is not ours; "": there is none, or the device is gone, and its data with it."""
+    status = view.drive.status
+    if not status.foreign_data or status.presence is not Presence.ONLINE:
+        return ""
+    return f"It also holds {status.foreign_data}: not ours to move, nor to wipe. Save it, then wipe it by hand."
 
 
 def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdict:
@@ -73,7 +82,8 @@ def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdic
         case OperationalStatus.OPERATIVE:
             return Removed.NOT_REQUESTED()
         case OperationalStatus.RELEASED:
-            return Removed.WAITING_FOR_USER()
+            strange = foreign(view)
+            return Removed.WAITING_FOR_USER(f"Nothing of ours is on it any more. {strange}" if strange else "")
         case OperationalStatus.REMOVING:
             return removal.verdict(view, node)
         case OperationalStatus.REMOVED:

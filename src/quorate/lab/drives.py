@@ -51,6 +51,9 @@ class Drive:
     locate_light: bool = False
     #: The operating system is on it: it has partitions and mount points, and no free space for us.
     system: bool = False
+    #: Somebody else's file system, on the whole of it; and those of the partitions that somebody made on it.
+    filesystem: str = ""
+    partitions: tuple[str, ...] = ()
     #: Every read and write fails.
     failing: bool = False
     #: What is on it outside of LVM's extents.

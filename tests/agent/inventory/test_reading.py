@@ -18,6 +18,7 @@ from quorate.agent.inventory.discovery import (
     is_clean,
     is_drive,
     is_system,
+    outside_lvm,
     serial_number,
     unique,
 )
@@ -233,3 +234,39 @@ def test_a_listing_that_is_endlessly_deep_is_unreadable() -> None:
         row = {"name": "x", "children": [row]}
     with pytest.raises(UnreadableListing, match="deep"):
         devices({"blockdevices": [row]})
+
+
+def _part(number: int, *on_it: BlockDevice, signature: str = "", mounted: str = "") -> BlockDevice:
+    path = f"/dev/sdb{number}"
+    points = (mounted,) if mounted else ()
+    return BlockDevice(path[5:], path, type="part", signature=signature, mount_points=points, children=on_it)
+
+
+@pytest.mark.parametrize(
+    ("signature", "children", "expected"),
+    [
+        ("", (), []),
+        ("LVM2_member", (), []),
+        ("LVM2_member", (BlockDevice("vg-a", "/dev/mapper/vg-a", type="lvm", signature="ext4"),), []),
+        ("ext4", (), ["ext4 on /dev/sdb"]),
+        ("", (_part(1, signature="xfs"), _part(2)), ["xfs on /dev/sdb1", "/dev/sdb2"]),
+        ("", (_part(1, signature="LVM2_member"), _part(2, signature="swap")), ["swap on /dev/sdb2"]),
+        ("", (_part(1, mounted="/srv"),), ["/dev/sdb1"]),
+        (
+            "",
+            (_part(1, BlockDevice("c", "/dev/mapper/c", type="crypt", signature="ext4"), signature="crypto_LUKS"),),
+            ["crypto_LUKS on /dev/sdb1", "ext4 on /dev/mapper/c"],
+        ),
+    ],
+)
+def test_what_is_on_a_drive_outside_of_lvm_is_named(
+    signature: str, children: tuple[BlockDevice, ...], expected: list[str]
+) -> None:
+    drive = BlockDevice("sdb", "/dev/sdb", type="disk", serial="S", signature=signature, children=children)
+    assert list(outside_lvm(drive)) == expected
+    assert list(discover(HERE, drive, Place()).foreign) == expected
+
+
+def test_that_the_node_runs_from_a_drive_is_said_elsewhere() -> None:
+    drive = BlockDevice("sdb", "/dev/sdb", type="disk", serial="S", children=(_part(1, signature="ext4", mounted="/"),))
+    assert discover(HERE, drive, Place()).foreign == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,34 @@ def test_lsblk_shows_drives_with_their_volumes(node: Node) -> None:
         }
     ]
     assert (second["path"], second["size"], second["rota"], "children" in second) == ("/dev/sdb", 2 << 30, True, False)
+
+
+def test_lsblk_shows_file_systems_and_partitions_that_lvm_does_not_take_and_wipefs_removes(node: Node) -> None:
+    def listed() -> dict[str, Any]:
+        found = json.loads(node.run("lsblk --json -o NAME,FSTYPE,PTTYPE /dev/sdb").stdout)
+        return dict(found["blockdevices"][0])
+
+    drive = node.host.bays.by_name("sdb")
+    assert drive is not None
+    nothing = {"name": "sdb", "fstype": None, "pttype": None}
+    assert listed() == nothing
+    drive.filesystem = "xfs"
+    assert listed() == {"name": "sdb", "fstype": "xfs", "pttype": None}
+    node.run("wipefs --all /dev/sdb")
+    assert listed() == nothing
+    drive.partitions = ("ext4", "")
+    assert listed() == {
+        "name": "sdb",
+        "fstype": None,
+        "pttype": "gpt",
+        "children": [
+            {"name": "sdb1", "fstype": "ext4", "pttype": "gpt"},
+            {"name": "sdb2", "fstype": None, "pttype": "gpt"},
+        ],
+    }
+    assert "device is partitioned" in node.run("vgcreate vg9 /dev/sdb", expect=5).stderr
+    node.run("wipefs -a /dev/sdb")
+    assert listed() == nothing
 
 
 def test_lsblk_refuses_a_column_or_device_that_is_not_there(node: Node) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +32,9 @@ _SYSTEM_MOUNTS: Final = frozenset({"/", "/boot", "/boot/efi", "/efi", "/usr", "/
 
 _LABEL_LENGTH: Final = 128
 
+#: The signature of a device that LVM has.
+LVM_MEMBER: Final = "LVM2_member"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -50,6 +53,8 @@ class Discovered:
     spec: DriveSpec
     place: Place = Place()
     wwn: str = ""
+    #: What is on it outside of LVM, in words.
+    foreign: tuple[str, ...] = ()
     #: It has said its serial number and its product.
     complete: bool = True
 
@@ -95,6 +100,7 @@ def discover(node: NodeName, device: BlockDevice, place: Place) -> Discovered:
         ),
         place,
         wwn=device.wwn,
+        foreign=() if is_system(device) else tuple(outside_lvm(device)),
         complete=bool(device.serial and device.model),
     )
 
@@ -121,6 +127,20 @@ def is_system(device: BlockDevice) -> bool:
 def is_clean(device: BlockDevice) -> bool:
     """Whether nothing at all is on it."""
     return not (device.children or device.signature or device.partition_table or device.mount_points)
+
+
+def outside_lvm(drive: BlockDevice) -> Iterator[str]:
+    """Signatures on a drive, and parts of it without one, but for LVM's and what is in that."""
+    waiting = [drive]
+    while waiting:
+        device = waiting.pop(0)
+        if device.signature == LVM_MEMBER:
+            continue
+        if device.signature:
+            yield f"{device.signature} on {device.path}"
+        elif device.mount_points or (device is not drive and not device.children):
+            yield device.path
+        waiting = [*device.children, *waiting]
 
 
 def doubtful(found: Iterable[Discovered], known: Iterable[DriveSpec], names: Mapping[str, str]) -> dict[str, str]:

@@ -30,6 +30,8 @@ from quorate.engine import Controller, Create, Key, Patch, PatchStatus, Plan, Re
 #: All drives of a node are looked at together, so they are one key.
 DRIVES_KEY = Key("", "inventory/drives")
 
+_LENGTH = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class DrivesView:
@@ -94,6 +96,7 @@ def _present(status: DriveStatus, found: Discovered, report: SmartReport | None)
         missing_since=None,
         smart=status.smart if report is None else report,
         led_on=found.place.light,
+        foreign_data=", ".join(found.foreign)[:_LENGTH],
     )
     same = replace(new, smart=None) == replace(status, smart=None)
     return status if same and but_for_temperature(new.smart) == but_for_temperature(status.smart) else new

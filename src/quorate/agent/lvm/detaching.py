@@ -28,7 +28,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from quorate.agent.backoff import wait_before_retry
-from quorate.agent.inventory.discovery import is_same
+from quorate.agent.inventory.discovery import LVM_MEMBER, is_same
 from quorate.agent.inventory.lsblk import BlockDevice, UnreadableListing, read_block_devices
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.drives import drive_behind
@@ -46,7 +46,6 @@ TRIES: Final = 3
 _KNOWN_FOR: Final = timedelta(seconds=30)
 #: And for so long before a wipe.
 _JUST_NOW: Final = timedelta(seconds=5)
-_LVMS: Final = "LVM2_member"
 
 _STEPS: Final = {
     commands.IDENTIFY: "ask the device who it is",
@@ -139,7 +138,7 @@ def _not_ours(case: Case, listed: tuple[BlockDevice, ...]) -> list[str]:
     former = {device.path for lvg in case.lvgs for device in lvg.status.devices if device.drive_uuid == case.drive.name}
     found = []
     for device in (part for drive in listed for part in drive.tree()):
-        if device.signature and (device.signature != _LVMS or device.path not in former):
+        if device.signature and (device.signature != LVM_MEMBER or device.path not in former):
             found.append(f"{device.signature} on {device.path}")
         elif device.path not in {case.drive.spec.path, *former}:
             found.append(device.path)

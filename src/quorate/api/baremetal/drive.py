@@ -107,14 +107,17 @@ class Detachment(Struct):
 class DriveStatus(Struct):
     """How the drive is.
 
-    The agent writes ``presence``, ``missingSince``, ``smart``, ``ledOn`` and ``detachment``; the drives controller
-    decides the rest.
+    The agent writes ``presence``, ``missingSince``, ``smart``, ``ledOn``, ``foreignData`` and ``detachment``; the
+    drives controller decides the rest.
     """
 
     presence: Presence | None = None
     missing_since: Annotated[datetime, Meta(description="When the agent last could not find it.")] | None = None
     smart: SmartReport | None = None
     led_on: Annotated[bool, Meta(description="The locate light; absent: the enclosure has none.")] | None = None
+    foreign_data: Annotated[
+        str, Meta(max_length=1000, description="What is on it outside of LVM: not ours to move, nor to wipe.")
+    ] = ""
     detachment: Detachment | None = None
     observed_generation: Count | None = None
     health: DriveHealth | None = None

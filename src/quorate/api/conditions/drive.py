@@ -36,6 +36,11 @@ class Released(ConditionType):
     """Of a Drive: everything on it has left. Of a Volume: it may go."""
 
     RELEASED = true("Released", "Nothing is on it any more that is needed.")
+    FOREIGN_DATA = true(
+        "ForeignData",
+        "Nothing of ours is on it any more, but somebody else's data, which is neither moved nor wiped.",
+        "Save what is needed, then wipe it by hand: wipefs --all.",
+    )
     NOT_REQUESTED = false("NotRequested", "The drive is in service.")
     RELEASING = false("Releasing", "Data is being moved away.", "Wait; the message has the progress.")
     LAST_COPY = false(

@@ -54,6 +54,9 @@ def wipefs(process: Process, argv: list[str]) -> int:
         if device.holder is not None and wipe:
             process.err(f"wipefs: error: {path}: probing initialization failed: Device or resource busy\n")
             return 1
+        drive = process.host.bays.by_name(path.removeprefix("/dev/"))
+        if drive is not None and wipe:
+            drive.filesystem, drive.partitions = "", ()
         if metadata.find(device) is None:
             continue
         offset = device.size - BLOCK

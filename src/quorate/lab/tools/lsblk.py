@@ -91,7 +91,7 @@ def _shown(row: _Row, columns: list[str] | None, *, sizes_in_bytes: bool, childr
 def _rows(process: Process) -> Iterator[_Row]:
     used = _drbd_minors(process)
     for number, (name, drive) in enumerate(process.host.bays.items()):
-        children = list(_partitions(name, drive)) if drive.system else list(_volumes(process, drive, name, used))
+        children = [*_partitions(name, drive), *_volumes(process, drive, name, used)]
         yield {**_drive_row(process, number, name, drive), **({"children": children} if children else {})}
 
 
@@ -102,8 +102,9 @@ def _drive_row(process: Process, number: int, name: str, drive: Drive) -> _Row:
         name,
         "disk",
         drive.size,
-        "LVM2_member" if labelled else None,
+        "LVM2_member" if labelled else drive.filesystem or None,
         {
+            "pttype": "gpt" if drive.system or drive.partitions else None,
             "maj:min": f"{259 if nvme else 8}:{number * (1 if nvme else 16)}",
             "serial": drive.serial,
             "vendor": None if nvme else drive.vendor.ljust(8),
@@ -119,8 +120,13 @@ def _drive_row(process: Process, number: int, name: str, drive: Drive) -> _Row:
 
 
 def _partitions(name: str, drive: Drive) -> Iterator[_Row]:
-    part = f"{name}p1" if drive.medium is Medium.NVME else f"{name}1"
-    yield _row(part, "part", drive.size - (2 << 20), "ext4", {"pkname": name, "mountpoint": "/", "mountpoints": ["/"]})
+    prefix = f"{name}p" if drive.medium is Medium.NVME else name
+    filesystems = ("ext4",) if drive.system else drive.partitions
+    mounted = {"mountpoint": "/", "mountpoints": ["/"]} if drive.system else {}
+    for number, filesystem in enumerate(filesystems, start=1):
+        size = (drive.size - (2 << 20)) // len(filesystems)
+        more = {"pkname": name, "pttype": "gpt", **mounted}
+        yield _row(f"{prefix}{number}", "part", size, filesystem or None, more)
 
 
 def _volumes(process: Process, drive: Drive, parent: str, used: dict[int, int]) -> Iterator[_Row]:
@@ -182,6 +188,7 @@ def _row(name: str, kind: str, size: int, filesystem: str | None, more: _Row) ->
         "label": None,
         "uuid": None,
         "partuuid": None,
+        "pttype": None,
         "mountpoint": None,
         "mountpoints": [None],
         "pkname": None,

@@ -320,7 +320,7 @@ def pvcreate(process: Process, arguments: Arguments) -> None:
         drive = process.host.bays.by_name(path.removeprefix("/dev/"))
         if drive is None:
             raise _Refused(f"No device found for {path}.")
-        if drive.system:
+        if drive.system or drive.partitions:
             raise _Refused(f"Cannot use {path}: device is partitioned")
         member = process.host.lvm.member(drive)
         if member is not None and process.host.lvm.group_of(member) is not None:
@@ -402,7 +402,7 @@ def vgremove(process: Process, arguments: Arguments) -> None:
 
 def _member(process: Process, path: str) -> PhysicalVolume:
     drive = process.host.bays.by_name(path.removeprefix("/dev/"))
-    if drive is None or drive.system:
+    if drive is None or drive.system or drive.partitions:
         raise _Refused(f"No device found for {path}." if drive is None else f"Cannot use {path}: device is partitioned")
     member = process.host.lvm.member(drive) or process.host.lvm.label(drive)
     if process.host.lvm.group_of(member) is not None:
