@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quorate.agent.lvm.seen import SeenVolumes
 from quorate.agent.machine import CommandNotFound, Completed
 from quorate.agent.node import Wake
 from quorate.agent.steps import FILE, LVM, Look, MoveFile, RemoveFile, Run, Step, WriteFile, kernel_of
@@ -188,7 +189,7 @@ async def test_what_a_command_changes_is_marked_before_it_runs_and_after(sim: Si
     node, machine = scripted_node(sim.clock)
     kernel, volumes = node.memory.resource("r"), node.memory.logical_volumes
     kernel.saw(None, marks=kernel.marks)
-    volumes.saw({}, marks=volumes.marks)
+    volumes.saw(SeenVolumes(), moment=volumes.moment)
     machine.slow["a"] = 2.0
     node.hands.start("w", (step("a", changes=(kernel_of("r"), LVM)),), Told())
     await sim.clock.sleep(1)

@@ -155,13 +155,11 @@ class Hands:
         match step:
             case Run():
                 # Before: a look that is under way now may miss it. After: one made meanwhile may have come too early.
-                for change in step.changes:
-                    self._memory.mark(change)
+                self._mark_changes(step)
                 try:
                     return await self.run(*step.argv, silence=step.silence)
                 finally:
-                    for change in step.changes:
-                        self._memory.mark(change)
+                    self._mark_changes(step)
             case WriteFile():
                 marks = self._mark_file(step.path)
                 await self._machine.write_file(step.path, step.content.encode())
@@ -182,6 +180,10 @@ class Hands:
                 await self.lookers[step.at](step.subject)
         return Completed(0, "")
 
+    def _mark_changes(self, step: Step) -> None:
+        for change in step.changes if isinstance(step, Run) else ():
+            self._memory.mark(change)
+
     def _mark_file(self, path: str) -> int:
         sighting = self._memory.file(path)
         sighting.mark()
@@ -195,6 +197,7 @@ class Hands:
             done()
         while error.still_there() and not self._closing:
             await self._clock.sleep(HUNG_POLL)
+        self._mark_changes(step)  # who looked while it hung came too early
 
     def _remember(
         self,

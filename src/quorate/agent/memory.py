@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from quorate.agent.sightings import Sightings
 from quorate.agent.steps import KERNEL, LVM
 from quorate.api.storage.drbd import DrbdStatus, Host, Path
+
+if TYPE_CHECKING:
+    from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
 
 T = TypeVar("T")
 
@@ -88,16 +92,6 @@ class Sighting(Generic[T]):
             self._marks += 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalVolumeSeen:
-    """A logical volume as LVM reports it: what others than LVM's own part need to know."""
-
-    group: str
-    name: str
-    size: int
-    tags: frozenset[str]
-
-
 class Memory:
     """Everything that this process remembers of its machine."""
 
@@ -106,8 +100,10 @@ class Memory:
         self.kernel: dict[str, Sighting[DrbdStatus]] = {}
         #: All resources of the kernel at once: when that look was, and whether it worked.
         self.whole_kernel: Sighting[tuple[str, ...]] = Sighting()
-        #: Every logical volume of the node by "group/name".
-        self.logical_volumes: Sighting[Mapping[str, LogicalVolumeSeen]] = Sighting()
+        #: Every logical volume of the node, each marked as "group/name".
+        self.logical_volumes: Sightings[SeenVolumes] = Sightings()
+        #: Every volume group. Of one that is marked by its name only how much is free is in doubt.
+        self.volume_groups: Sightings[SeenGroups] = Sightings()
         #: The text of files by path. A value of None: there is no such file.
         self.files: dict[str, Sighting[str]] = {}
         #: Whether ports are free, by "address:port".
@@ -167,10 +163,14 @@ class Memory:
     def mark(self, change: str) -> None:
         """Something that a command changes (``Run.changes``) is about to be changed, or has been."""
         kind, _, name = change.partition("/")
-        if kind == LVM:
-            self.logical_volumes.mark()
-        elif kind == KERNEL:
+        if kind == KERNEL:
             self.resource(name).mark()
+        elif kind == LVM and name:
+            self.logical_volumes.mark(name)
+            self.volume_groups.mark(name.partition("/")[0])
+        elif kind == LVM:
+            self.logical_volumes.mark_all()
+            self.volume_groups.mark_all()
 
     def outcomes(self, work: str) -> Mapping[str, Outcome]:
         """The last outcome of each purpose in a piece of work. A copy: a snapshot may keep it."""

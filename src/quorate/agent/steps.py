@@ -19,6 +19,14 @@ FILE = "file"  # subject: a path
 PORT = "port"  # subject: address:port
 
 
+def lvm_of(place: str) -> str:
+    """One logical volume, "group/name", and what is free of its group, as something that a command changes.
+
+    A command that changes what else there is (a group, a device, a pool) changes ``LVM``.
+    """
+    return f"{LVM}/{place}"
+
+
 def kernel_of(resource: str) -> str:
     """One DRBD resource, as something that a command changes."""
     return f"{KERNEL}/{resource}"
@@ -35,7 +43,7 @@ class Run:
     silence: float | None = None
     #: Exit codes that are no failure.
     accept: tuple[int, ...] = (0,)
-    #: What it changes (``LVM``, ``kernel_of(…)``): whatever was seen of that holds no more once it begins.
+    #: What it changes (``LVM``, ``lvm_of(…)``, ``kernel_of(…)``): what was seen of that holds no more once it begins.
     changes: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.agent.lvm.report import UnreadableReport, read_devices, read_groups, read_volumes
+from quorate.agent.lvm.report import UnreadableReport, VolumesReader, read_devices, read_groups
 from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroup, SeenVolumes
 
 #: As LVM 2.03 prints it: spaces before everything, every value a text, one row per segment.
@@ -35,11 +35,11 @@ LVS = """
 
 
 def _volumes() -> SeenVolumes:
-    return SeenVolumes(read_volumes(LVS))
+    return SeenVolumes(VolumesReader().read(LVS))
 
 
 def test_the_segments_of_a_volume_are_one_volume() -> None:
-    volume = _volumes().get("vg0", "pvc-1")
+    volume = _volumes().get("vg0/pvc-1")
     assert volume is not None
     assert (volume.size, volume.open, volume.active) == (12582912, True, True)
     assert volume.tags == {NEW, "quorate.llv=1"}
@@ -48,7 +48,7 @@ def test_the_segments_of_a_volume_are_one_volume() -> None:
 
 def test_a_thin_volume_lies_on_the_devices_of_its_pools_hidden_data_volume() -> None:
     seen = _volumes()
-    thin, pool = seen.get("vg0", "t1"), seen.get("vg0", "tp")
+    thin, pool = seen.get("vg0/t1"), seen.get("vg0/tp")
     assert thin is not None
     assert pool is not None
     assert seen.devices_of(thin) == ("/dev/sdd",)
@@ -61,7 +61,7 @@ def test_a_thin_volume_lies_on_the_devices_of_its_pools_hidden_data_volume() -> 
 )
 def test_the_health_of_a_volume_is_in_the_ninth_flag(flag: str, trouble: str) -> None:
     text = json.dumps({"report": [{"lv": [{"vg_name": "v", "lv_name": "n", "lv_attr": f"twi-aotz{flag}-"}]}]})
-    (volume,) = read_volumes(text)
+    (volume,) = VolumesReader().read(text)
     assert trouble in volume.trouble
     assert bool(volume.trouble) == bool(trouble)
 
@@ -82,7 +82,7 @@ def test_missing_devices_are_marked() -> None:
 )
 def test_what_is_no_report_is_refused_with_its_beginning(text: str) -> None:
     with pytest.raises(UnreadableReport):
-        read_volumes(text)
+        VolumesReader().read(text)
 
 
 _JSON = st.recursive(
@@ -98,7 +98,7 @@ _ROWS = st.lists(st.dictionaries(_FIELDS, _JSON, max_size=6), max_size=3)
 
 @given(st.text(max_size=200) | _ROWS.map(lambda rows: json.dumps({"report": [{"lv": rows, "vg": rows, "pv": rows}]})))
 def test_whatever_is_printed_it_is_read_or_unreadable(text: str) -> None:
-    for read in (read_volumes, read_groups, read_devices):
+    for read in (VolumesReader().read, read_groups, read_devices):
         with suppress(UnreadableReport):
             read(text)
 
@@ -106,7 +106,7 @@ def test_whatever_is_printed_it_is_read_or_unreadable(text: str) -> None:
 @given(_ROWS)
 def test_devices_are_found_however_volumes_point_at_each_other(rows: list[dict[str, Any]]) -> None:
     try:
-        volumes = SeenVolumes(read_volumes(json.dumps({"report": [{"lv": rows}]})))
+        volumes = SeenVolumes(VolumesReader().read(json.dumps({"report": [{"lv": rows}]})))
     except UnreadableReport:
         return
     for volume in volumes.volumes:

@@ -7,7 +7,8 @@ from dataclasses import replace as changed
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quorate.agent.memory import LogicalVolumeSeen, Outcome
+from quorate.agent.lvm.seen import SeenVolume
+from quorate.agent.memory import Outcome
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import Run, Step
@@ -141,8 +142,8 @@ def logical_volume(size: int = LV_SIZE, **status: Any) -> LVMLogicalVolume:
     )
 
 
-def volume(size: int = LV_SIZE, tags: tuple[str, ...] = (METADATA_TAG,)) -> LogicalVolumeSeen:
-    return LogicalVolumeSeen("vg0", LLV, size, frozenset(tags))
+def volume(size: int = LV_SIZE, tags: tuple[str, ...] = (METADATA_TAG,)) -> SeenVolume:
+    return SeenVolume("vg0", LLV, size=size, tags=frozenset(tags))
 
 
 def replica(**drbd: Any) -> ReplicatedVolumeReplica:

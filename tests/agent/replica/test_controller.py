@@ -8,16 +8,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from quorate.agent import address, looks, operations, replica
+from quorate.agent.lvm.seen import SeenVolumes
 from quorate.agent.machine import Completed
 from quorate.agent.node import Node
 from quorate.agent.replica.controller import Replicas
 from quorate.agent.replica.here import file_of
-from quorate.agent.steps import Run
+from quorate.agent.steps import LVM, Run, lvm_of
 from quorate.api import all_kinds, labels
 from quorate.api.codec import to_builtins
 from quorate.api.finalizers import AGENT
@@ -31,7 +33,7 @@ from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.manager import Manager
 from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import ScriptedMachine, scripted_node
-from tests.agent.replica.builders import DISKLESS, LLV, SECRET, config, view
+from tests.agent.replica.builders import DISKLESS, LLV, SECRET, config, view, volume
 
 HERE, THERE = "n0", "n1"
 
@@ -202,27 +204,34 @@ def test_a_second_replica_of_a_volume_on_the_node_takes_nothing_from_the_first()
     run(main, seed=1)
 
 
+Started = tuple[list[str], list[str]]
+
+
 class TestOnDisk:
     """What takes a disk into use begins only while nobody else changes it, and on what still holds."""
 
-    def start(self, sim: Simulation, *, growing: bool, marked: bool) -> tuple[list[str], list[str]]:
+    def start(self, sim: Simulation, *, growing: bool = False, marked: str = "", seen: bool = False) -> Started:
         """What was run, and who was woken, by a plan to attach."""
         node, machine = scripted_node(sim.clock)
         looks.register(node)
         woken: list[str] = []
+        known = node.memory.logical_volumes
+        known.saw(SeenVolumes((volume(),)), moment=known.moment)
         node.volumes.subscribe(lambda key: woken.append(key.name))
         plan = Replicas(node).decide((view(shown=None),), sim.clock.now(), sim.random("test"))
         if growing:
             node.hands.start(f"lvm/{LLV}", (Run(("lvextend",), "extend"),), lambda: None)
         if marked:
-            node.memory.logical_volumes.mark()
+            node.memory.mark(marked)
+        if seen:
+            known.saw(SeenVolumes((volume(tags=()),)), moment=known.moment)
         for effect in plan.effects:
             effect()
         return machine.ran, woken
 
     def test_it_begins_when_nobody_else_has_the_disk(self) -> None:
         async def main(sim: Simulation) -> None:
-            ran, _ = self.start(sim, growing=False, marked=False)
+            ran, _ = self.start(sim)
             await sim.clock.sleep(1)
             assert ran[0].endswith(" up pvc-1")
 
@@ -230,16 +239,25 @@ class TestOnDisk:
 
     def test_it_does_not_begin_while_the_disk_grows_and_is_decided_anew_afterwards(self) -> None:
         async def main(sim: Simulation) -> None:
-            ran, woken = self.start(sim, growing=True, marked=False)
+            ran, woken = self.start(sim, growing=True)
             await sim.clock.sleep(1)
             assert ran == ["lvextend"]
             assert woken == ["pvc-1"]
 
         run(main, seed=1)
 
-    def test_it_does_not_begin_on_what_holds_no_more(self) -> None:
+    def test_it_begins_although_something_was_done_to_another_disk_meanwhile(self) -> None:
         async def main(sim: Simulation) -> None:
-            ran, woken = self.start(sim, growing=False, marked=True)
+            ran, _ = self.start(sim, marked=lvm_of("vg0/another"))
+            await sim.clock.sleep(1)
+            assert ran[0].endswith(" up pvc-1")
+
+        run(main, seed=1)
+
+    @pytest.mark.parametrize("meanwhile", [{"marked": LVM}, {"marked": lvm_of(f"vg0/{LLV}")}, {"seen": True}])
+    def test_it_does_not_begin_on_what_holds_no_more(self, meanwhile: dict[str, Any]) -> None:
+        async def main(sim: Simulation) -> None:
+            ran, woken = self.start(sim, **meanwhile)
             await sim.clock.sleep(1)
             assert ran == []
             assert woken == ["pvc-1"]

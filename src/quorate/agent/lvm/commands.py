@@ -16,7 +16,7 @@ from typing import Final
 
 from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW, SeenVolume
-from quorate.agent.steps import LVM, Run
+from quorate.agent.steps import LVM, Run, lvm_of
 
 # Purposes: the outcome of the last command of each is remembered.
 CREATE: Final = "create"
@@ -48,45 +48,50 @@ CHANGING_SILENCE: Final = 600.0
 #: Reading gigabytes is silent work: sha512sum and cmp say nothing before the end.
 READING_SILENCE: Final = 3600.0
 
+_EVERYTHING: Final = (LVM,)
+
 
 def create_thick(group: str, name: str, size: int, tags: Iterable[str]) -> Run:
     """A volume with all its space. LVM rounds the size up to extents; wiping is ours."""
     what = ("--name", name, "--size", f"{size}b", group)
-    return _change(CREATE, str(size), "lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *what)
+    command = ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *what)
+    return _change(CREATE, str(size), (lvm_of(f"{group}/{name}"),), *command)
 
 
 def create_thin(group: str, pool: str, name: str, size: int, tags: Iterable[str]) -> Run:
     """A volume that takes its space from a pool as it is written."""
     where = ("--type", "thin", "--thinpool", pool)
     what = ("--name", name, "--virtualsize", f"{size}b", group)
-    return _change(CREATE, str(size), "lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *where, *what)
+    command = ("lvcreate", "--yes", "--wipesignatures", "n", *_added(tags), *where, *what)
+    return _change(CREATE, str(size), (lvm_of(f"{group}/{name}"), lvm_of(f"{group}/{pool}")), *command)
 
 
 def retag(group: str, name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Run:
     """Change tags, all at once."""
     tags = (*(word for tag in remove for word in ("--deltag", tag)), *_added(add))
-    return _change(TAG, " ".join(tags), "lvchange", *tags, f"{group}/{name}")
+    return _change(TAG, " ".join(tags), (lvm_of(f"{group}/{name}"),), "lvchange", *tags, f"{group}/{name}")
 
 
 def activate(volume: SeenVolume) -> Run:
     """Give it its device."""
-    return _change(ACTIVATE, "", "lvchange", "--activate", "y", f"{volume.group}/{volume.name}")
+    return _change(ACTIVATE, "", _with_pool(volume), "lvchange", "--activate", "y", volume.place)
 
 
 def extend(volume: SeenVolume, size: int, extents: Iterable[str] = ()) -> Run:
     """Make it larger, all or nothing; of these extents, if any are named, and no others."""
-    return _change(EXTEND, str(size), "lvextend", "--size", f"{size}b", f"{volume.group}/{volume.name}", *extents)
+    command = ("lvextend", "--size", f"{size}b", volume.place, *extents)
+    return _change(EXTEND, str(size), _with_pool(volume), *command)
 
 
 def remove(volume: SeenVolume) -> Run:
     """Remove it. LVM refuses while it is open."""
-    return _change(REMOVE, volume.uuid, "lvremove", "--yes", f"{volume.group}/{volume.name}")
+    return _change(REMOVE, volume.uuid, _with_pool(volume), "lvremove", "--yes", volume.place)
 
 
 def discard_new(volume: SeenVolume) -> Run:
     """Remove one that was never finished, by whoever began it, and leave on its extents what is there."""
     assert NEW in volume.tags, f"{volume.path} is not new"
-    command = lvm_without_discards("lvremove", "--yes", f"{volume.group}/{volume.name}")
+    command = lvm_without_discards("lvremove", "--yes", volume.place)
     return replace(remove(volume), argv=command)
 
 
@@ -127,40 +132,40 @@ def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:
 def create_group(group: str, devices: Iterable[str]) -> Run:
     """A new group; LVM makes the devices its own, and refuses one with a signature on it."""
     paths = tuple(devices)
-    return _change(GROUP, " ".join(paths), "vgcreate", group, *paths)
+    return _change(GROUP, " ".join(paths), _EVERYTHING, "vgcreate", group, *paths)
 
 
 def extend_group(group: str, devices: Iterable[str]) -> Run:
     """More devices for a group."""
     paths = tuple(devices)
-    return _change(GROUP, " ".join(paths), "vgextend", group, *paths)
+    return _change(GROUP, " ".join(paths), _EVERYTHING, "vgextend", group, *paths)
 
 
 def create_pool(group: str, name: str, size: str) -> Run:
     """A thin pool that zeroes new blocks. A size in percent is of the group."""
     amount = ("--extents", f"{size}VG") if size.endswith("%") else ("--size", f"{size}b")
     command = ("lvcreate", "--yes", "--type", "thin-pool", "--zero", "y", *amount, "--name", name, group)
-    return _change(f"{POOL} {name}", size, *command)
+    return _change(f"{POOL} {name}", size, _EVERYTHING, *command)
 
 
 def remove_pool(group: str, name: str) -> Run:
     """Remove a thin pool; the caller has seen that nothing is in it."""
-    return _change(POOL, name, "lvremove", "--yes", f"{group}/{name}")
+    return _change(POOL, name, _EVERYTHING, "lvremove", "--yes", f"{group}/{name}")
 
 
 def remove_group(group: str) -> Run:
     """Dissolve a group that is empty; LVM refuses any other."""
-    return _change(GROUP, group, "vgremove", group)
+    return _change(GROUP, group, _EVERYTHING, "vgremove", group)
 
 
 def reduce_group(group: str, device: str) -> Run:
     """Take an empty device out of a group; LVM refuses any other."""
-    return _change(GROUP, f"{group} {device}", "vgreduce", group, device)
+    return _change(GROUP, f"{group} {device}", _EVERYTHING, "vgreduce", group, device)
 
 
 def remove_label(device: str) -> Run:
     """Make a device that is in no group LVM's no more; LVM refuses any other."""
-    return _change(GROUP, device, "pvremove", device)
+    return _change(GROUP, device, _EVERYTHING, "pvremove", device)
 
 
 def identify(device: str) -> Run:
@@ -171,7 +176,7 @@ def identify(device: str) -> Run:
 
 def wipe_signatures(device: str) -> Run:
     """Take every signature off a drive; refused while anything of it is in use."""
-    return Run(("wipefs", "--all", device), SIGNATURES, about=device, silence=CHANGING_SILENCE)
+    return Run(("wipefs", "--all", device), SIGNATURES, device, silence=CHANGING_SILENCE, changes=_EVERYTHING)
 
 
 def locate(device: str, *, on: bool) -> Run:
@@ -188,9 +193,15 @@ def zeros(path: str, offset: int, length: int, purpose: str, *, about: str = "")
     return Run(("dd", "if=/dev/zero", f"of={path}", *where, *how), purpose, about=about)
 
 
-def _change(purpose: str, about: str, program: str, *arguments: str) -> Run:
+def _change(purpose: str, about: str, changes: tuple[str, ...], program: str, *arguments: str) -> Run:
     """A command that changes LVM."""
-    return Run(lvm(program, *arguments), purpose, about, silence=CHANGING_SILENCE, changes=(LVM,))
+    return Run(lvm(program, *arguments), purpose, about, silence=CHANGING_SILENCE, changes=changes)
+
+
+def _with_pool(volume: SeenVolume) -> tuple[str, ...]:
+    """A volume and the thin pool that it has its space from: how much of that is used, whether it is active."""
+    names = (volume.name, volume.pool) if volume.pool else (volume.name,)
+    return tuple(lvm_of(f"{volume.group}/{name}") for name in names)
 
 
 def _added(tags: Iterable[str]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ LOOK_AT_SOURCE = 300.0
 
 def not_there(piece: Piece, now: datetime) -> Decision:
     """Nothing of that name is on the node."""
-    if piece.groups is None:
+    if piece.groups is None or _failed_since_the_look(piece):
         return Decision(piece.status, look_at_groups=True)
     group, spec = piece.group, piece.spec
     if group is None:
@@ -50,6 +50,8 @@ def not_there(piece: Piece, now: datetime) -> Decision:
         message = f"Volume group {group.name} has no thin pool {piece.pool_name}."
         return _refused(piece, now, Failure.THIN_POOL_NOT_FOUND.code, message)
     if not piece.pool_name and size > group.free:
+        if not piece.free_current:
+            return Decision(piece.status, look_at_groups=True)
         return _refused(piece, now, Failure.NO_SPACE.code, no_space(group.name, size, group.free))
     made = SeenVolume(
         group.name, spec.actual_lv_name_on_the_node, size=size, tags=frozenset(_tags(piece)), pool=piece.pool_name
@@ -58,6 +60,12 @@ def not_there(piece: Piece, now: datetime) -> Decision:
     if not _is_heavy(piece):
         steps += _prepared(piece, made)
     return attempt(piece, _pending(piece, "It is being made."), piece.light(*steps), now)
+
+
+def _failed_since_the_look(piece: Piece) -> bool:
+    """Whether LVM refused to make it: perhaps because the group is not what it was seen to be."""
+    last = piece.outcomes.get(commands.CREATE)
+    return last is not None and not last.succeeded and piece.groups_at < last.at
 
 
 def unfinished(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:

@@ -106,6 +106,8 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
         return _waiting(piece, now, status, Failure.VOLUME_GROUP_NOT_FOUND.code, message)
     size = rounded_up(int(piece.spec.size), group.extent_size)
     if not volume.pool and piece.spare is None and size - volume.size > group.free:
+        if not piece.free_current:
+            return Decision(piece.status, look_at_groups=True)
         return _waiting(piece, now, status, Failure.NO_SPACE.code, no_space(group.name, size - volume.size, group.free))
     if (why := _why_not_now(piece, volume)) != "":
         status = replace(status, message=why)

@@ -121,6 +121,7 @@ class LogicalVolumes:
         lvg = reader.get(LVMVolumeGroup, llv.spec.lvm_volume_group_name)
         replica, config = _replica(reader, llv), reader.get(ClusterConfig, names.CLUSTER)
         device, current = (None, False) if replica is None else self._device(replica)
+        places = () if lvg is None else _places(llv, lvg)
         piece = Piece(
             llv=llv,
             lvg=lvg,
@@ -130,8 +131,10 @@ class LogicalVolumes:
             device_size=None if device is None else device.size * 1024,
             max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
             drives=reader.list(Drive),
-            volumes=self._looker.current_volumes,
-            groups=self._looker.current_groups,
+            # Without its LVMVolumeGroup nothing but a tag says where it is: on any volume.
+            volumes=self._looker.current_volumes if lvg is None else self._looker.volumes_of(llv.metadata.uid, places),
+            groups=self._looker.known_groups,
+            free_current=lvg is not None and self._looker.free_is_known(lvg.spec.actual_vg_name_on_the_node),
             volumes_at=self._looker.volumes_at,
             groups_at=self._looker.groups_at,
             pauses=self._looker.pauses(),
@@ -141,9 +144,8 @@ class LogicalVolumes:
                 **self._node.memory.outcomes(heavy_work(llv.name)),
             },
         )
-        if lvg is not None:
-            for name in (llv.spec.actual_lv_name_on_the_node, spare_name(llv.metadata.uid)):
-                self._looker.followers[piece.group_name, name] = key
+        for place in places:
+            self._looker.followers[place] = key
         return piece
 
     def decide(self, piece: Piece, now: datetime, _: Random) -> Plan:
@@ -171,7 +173,7 @@ class LogicalVolumes:
         if decision.look_at_groups and not piece.pauses[1]:
             yield partial(self._looker.ask_for_groups, signal, key)
         if decision.work is not None:
-            done = Done(self._looker, signal, (key, self._groups_key))
+            done = Done(self._looker, signal, (key,))
             yield partial(self._start, decision.work, done)
 
     def _start(self, work: Work, done: Done) -> None:
@@ -203,6 +205,12 @@ def _sooner(decision: Decision, pauses: tuple[float, float], patience: float | N
     asked = (decision.look_at_volumes, decision.look_at_groups)
     waits = [pause for pause, wanted in zip(pauses, asked, strict=True) if wanted and pause]
     return min((*waits, *(each for each in (decision.retry_after, patience) if each is not None)), default=None)
+
+
+def _places(llv: LVMLogicalVolume, lvg: LVMVolumeGroup) -> tuple[str, str]:
+    """Where its volume is, and the extents that it is to grow by."""
+    group = lvg.spec.actual_vg_name_on_the_node
+    return f"{group}/{llv.spec.actual_lv_name_on_the_node}", f"{group}/{spare_name(llv.metadata.uid)}"
 
 
 def _replica(reader: Reader, llv: LVMLogicalVolume) -> ReplicatedVolumeReplica | None:

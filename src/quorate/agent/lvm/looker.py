@@ -1,11 +1,13 @@
 """The one pair of eyes on LVM: one look at all logical volumes serves everybody who asked for one.
 
 Logical volumes cost one ``lvs``. Groups and their devices cost ``vgs`` and ``pvs`` more, and are looked at only when
-something says so: work of ours, volumes or drives that changed, or that it is long ago.
+something says so: work of ours, volumes or drives that changed, or that it is long ago. Work on one volume puts only
+that volume in doubt, and what is free of its group (``sightings``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -13,9 +15,9 @@ from typing import Final
 from quorate.agent.backoff import wait_before_retry
 from quorate.agent.hands import LookFailed
 from quorate.agent.lvm.piece import NEVER
-from quorate.agent.lvm.report import LVS, PVS, VGS, read_devices, read_groups, read_volumes
-from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
-from quorate.agent.memory import LogicalVolumeSeen, Outcome, Sighting
+from quorate.agent.lvm.report import LVS, PVS, VGS, VolumesReader, read_devices, read_groups
+from quorate.agent.lvm.seen import SeenGroups, SeenVolume, SeenVolumes
+from quorate.agent.memory import Outcome
 from quorate.agent.node import LVM_LOOK, Node, Wake
 from quorate.agent.steps import LVM, Look
 from quorate.engine import Key, Signal
@@ -44,24 +46,50 @@ class Looker:
     def __init__(self, node: Node, groups_key: Key) -> None:
         self._node = node
         self._groups_key = groups_key
-        self.volumes: Sighting[SeenVolumes] = Sighting()
-        self.groups: Sighting[SeenGroups] = Sighting()
+        self._volumes = node.memory.logical_volumes
+        self._groups = node.memory.volume_groups
         self.volumes_at = NEVER
         self.groups_at = NEVER
         self._groups_rest_until = -inf
-        #: Which key a volume on the node concerns, by group and name.
-        self.followers: dict[tuple[str, str], Key] = {}
+        #: Which key a volume on the node concerns, by "group/name".
+        self.followers: dict[str, Key] = {}
+        self._reader = VolumesReader()
         node.hands.lookers[LVM] = self.look
 
     @property
     def current_volumes(self) -> SeenVolumes | None:
-        """The volumes, if that still holds. Whether it does, the shared memory knows: everybody marks there."""
-        return self.volumes.value if self._node.memory.logical_volumes.current else None
+        """The volumes, if what was seen holds of all of them."""
+        return self._volumes.value if self._volumes.current else None
+
+    @property
+    def known_volumes(self) -> SeenVolumes | None:
+        """The volumes, if what was seen holds at least of which there are, pools among them."""
+        return self._volumes.value if self._volumes.holds() else None
+
+    def volumes_of(self, uid: str, places: Iterable[str]) -> SeenVolumes | None:
+        """The volumes, if what was seen holds of those that are, or were, at these places, or are made for an object.
+
+        Of its thin pool only what there is counts: how much of it is used changes all the time, by nobody's command.
+        """
+        seen = self._volumes.value
+        if seen is None or not self._volumes.holds(*places):
+            return None
+        spare = seen.spare_of(uid)
+        return seen if spare is None or self._volumes.holds(spare.place) else None
 
     @property
     def current_groups(self) -> SeenGroups | None:
-        """The groups, if that still holds."""
-        return self.groups.value if self.groups.current else None
+        """The groups, if what was seen holds of all of them."""
+        return self._groups.value if self._groups.current else None
+
+    @property
+    def known_groups(self) -> SeenGroups | None:
+        """The groups, if what was seen holds but for how much of them is free: see :meth:`free_is_known`."""
+        return self._groups.value if self._groups.holds() else None
+
+    def free_is_known(self, group: str) -> bool:
+        """Whether what was seen of a group's free space holds."""
+        return self._groups.holds(group)
 
     def pauses(self) -> tuple[float, float]:
         """Seconds before volumes, and groups, may be looked at again: above zero after looks that failed."""
@@ -70,21 +98,15 @@ class Looker:
 
     def troubles(self) -> tuple[str, str]:
         """Why volumes, and groups, cannot be looked at: once that has failed more than once in a row, or hangs."""
-        errors = (self._node.memory.logical_volumes.error, self.groups.error)
+        errors = (self._volumes.error, self._groups.error)
         volumes, groups = (
             error if last is not None and (last.failures > 1 or last.hung) else ""
             for error, last in zip(errors, self._looks(), strict=True)
         )
         return volumes, groups
 
-    def mark(self) -> None:
-        """Something is about to be done to LVM, or has been."""
-        self._node.memory.logical_volumes.mark()
-        self.groups.mark()
-
-    def mark_groups(self) -> None:
+    def rest_no_more(self) -> None:
         """Something was done to groups or their devices: who asks for them needs to see it at once."""
-        self.mark()
         self._groups_rest_until = -inf
 
     def groups_rest(self) -> float:
@@ -104,42 +126,36 @@ class Looker:
         await (self._look_at_groups() if subject == GROUPS else self._look_at_volumes())
 
     async def _look_at_volumes(self) -> None:
-        shared = self._node.memory.logical_volumes
-        marks = shared.marks
+        moment = self._volumes.moment
         try:
             report, incomplete = await self._told(LVS)
-            seen = SeenVolumes(read_volumes(report), incomplete)
+            seen = SeenVolumes(self._reader.read(report), incomplete)
         except (QuorateError, OSError) as error:
-            shared.failed(str(error), marks=marks)
+            self._volumes.failed(str(error), moment=moment)
             log.warning("could not look at logical volumes", error=str(error))
             for key in {*self.followers.values(), self._groups_key}:
                 self._node.disks.wake(key)
             raise
-        before, self.volumes_at = self.volumes.value, self._node.clock.now()
-        self.volumes.saw(seen, marks=marks)
-        shared.saw(
-            {
-                f"{volume.group}/{volume.name}": LogicalVolumeSeen(volume.group, volume.name, volume.size, volume.tags)
-                for volume in seen.volumes
-            },
-            marks=marks,
-        )
-        if before is not None and before != seen:
-            self._tell(before, seen)
+        before, self.volumes_at = self._volumes.value, self._node.clock.now()
+        changed = () if before is None else before.places_other_than(seen)
+        if before is not None and self._others_were_at_work(before, seen, changed):
+            self._groups.mark_all()
+        self._volumes.saw(seen, moment=moment)
+        self._tell(changed)
 
     async def _look_at_groups(self) -> None:
-        marks = self.groups.marks
+        moment = self._groups.moment
         try:
             (groups, without), (devices, lacking) = await self._told(VGS), await self._told(PVS)
             seen = SeenGroups(read_groups(groups), read_devices(devices), without or lacking)
         except (QuorateError, OSError) as error:
-            self.groups.failed(str(error), marks=marks)
+            self._groups.failed(str(error), moment=moment)
             log.warning("could not look at volume groups", error=str(error))
             raise
-        changed = self.groups.known and self.groups.value != seen
+        changed = self._groups.known and self._groups.value != seen
         self.groups_at = self._node.clock.now()
         self._groups_rest_until = self._node.clock.monotonic() + GROUPS_REST
-        self.groups.saw(seen, marks=marks)
+        self._groups.saw(seen, moment=moment)
         if changed:
             self._node.disks.wake(self._groups_key)
 
@@ -158,19 +174,29 @@ class Looker:
         last = self._node.memory.last
         return last(LVM_LOOK, Look(LVM).purpose), last(GROUPS_LOOK, Look(LVM).purpose)
 
-    def _tell(self, before: SeenVolumes, now: SeenVolumes) -> None:
-        """Wake the keys of volumes that changed. Sizes, pools and free space may have changed with them."""
-        for volume in set(before.volumes) ^ set(now.volumes):
-            key = self.followers.get((volume.group, volume.name))
-            if key is not None:
-                self._node.disks.wake(key)
-        self.groups.mark()
-        self._node.disks.wake(self._groups_key)
+    def _others_were_at_work(self, before: SeenVolumes, now: SeenVolumes, changed: Iterable[str]) -> bool:
+        """Whether space was taken or left by nobody's command of ours: who knows what else was done to groups."""
+        return before.incomplete != now.incomplete or any(
+            self._volumes.holds(place) and _space(before.get(place)) != _space(now.get(place)) for place in changed
+        )
+
+    def _tell(self, changed: Collection[str]) -> None:
+        """Wake the keys of volumes that changed. What is free, and how pools are, may have changed with them."""
+        keys = {self.followers[place]: None for place in changed if place in self.followers}
+        for key in (*keys, self._groups_key) if changed else ():
+            self._node.disks.wake(key)
+
+
+def _space(volume: SeenVolume | None) -> tuple[object, ...] | None:
+    """What a volume takes of its group, and how it is: but for whether it is open, and how much of it is written."""
+    if volume is None:
+        return None
+    return volume.uuid, volume.size, volume.pool, volume.parts, volume.extents, volume.active, volume.trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What follows a piece of work on LVM: what was seen holds no more, and these keys look at it again."""
+    """What follows a piece of work on LVM: these keys look at what has become of it."""
 
     looker: Looker
     signal: Signal
@@ -179,6 +205,7 @@ class Done:
     on_groups: bool = False
 
     def __call__(self) -> None:
-        (self.looker.mark_groups if self.on_groups else self.looker.mark)()
+        if self.on_groups:
+            self.looker.rest_no_more()
         for key in self.keys:
             self.signal.wake(key)

@@ -37,9 +37,11 @@ class Piece:
     device_size: int | None = None
     max_peers: int = DrbdSettings().max_peers
     drives: tuple[Drive, ...] = ()
-    #: None: nobody has looked, or what was seen holds no more.
+    #: None: nobody has looked, or what was seen of this volume, or of which groups there are, holds no more.
     volumes: SeenVolumes | None = None
     groups: SeenGroups | None = None
+    #: Whether also what was seen of the free space of its group holds. LVM itself refuses what does not fit.
+    free_current: bool = True
     #: When those looks were.
     volumes_at: datetime = NEVER
     groups_at: datetime = NEVER
@@ -79,14 +81,14 @@ class Piece:
         """The volume, as far as it was seen."""
         if self.volumes is None:
             return None
-        return self.volumes.get(self.group_name, self.spec.actual_lv_name_on_the_node)
+        return self.volumes.get(f"{self.group_name}/{self.spec.actual_lv_name_on_the_node}")
 
     @property
     def pool(self) -> SeenVolume | None:
         """The thin pool, as far as it was seen."""
         if self.volumes is None or not self.pool_name:
             return None
-        found = self.volumes.get(self.group_name, self.pool_name)
+        found = self.volumes.get(f"{self.group_name}/{self.pool_name}")
         return found if found is not None and found.is_pool else None
 
     @property

@@ -11,7 +11,7 @@ from quorate.api.storage.lvg import ThinPool, ThinPoolStatus
 
 def report(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> ThinPoolStatus:
     """A pool of the spec as it is on the node."""
-    seen = volumes.get(group.name, pool.name)
+    seen = volumes.get(f"{group.name}/{pool.name}")
     if seen is None:
         return ThinPoolStatus(name=pool.name, message=f"Volume group {group.name} has no thin pool {pool.name}.")
     if not seen.is_pool:
@@ -34,7 +34,7 @@ def report(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> ThinPoolSt
 
 def missing(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> Run | None:
     """The command that makes a pool which is not there."""
-    if volumes.get(group.name, pool.name) is not None or volumes.incomplete:
+    if volumes.get(f"{group.name}/{pool.name}") is not None or volumes.incomplete:
         return None
     size = pool.size if pool.size.endswith("%") else str(int(Quantity(pool.size)))
     return commands.create_pool(group.name, pool.name, size)

@@ -32,34 +32,49 @@ class UnreadableReport(QuorateError):
 
 
 class _Report(msgspec.Struct):
-    report: list[dict[str, list[Row]]]
+    report: list[dict[str, list[msgspec.Raw]]]
 
 
 _DECODER = msgspec.json.Decoder(_Report)
+_ROW_DECODER = msgspec.json.Decoder(Row)
 
 
-def read_volumes(text: str) -> tuple[SeenVolume, ...]:
-    """What ``LVS`` printed: one entry per volume, its segments put together."""
-    found: dict[tuple[str, str, str], SeenVolume] = {}
-    for row in _rows(text, "lv"):
-        volume = SeenVolume(
-            group=_text(row, "vg_name"),
-            # The brackets of a hidden volume are decoration.
-            name=_text(row, "lv_name").strip("[]"),
-            uuid=_text(row, "lv_uuid"),
-            size=_size(row, "lv_size"),
-            attributes=_text(row, "lv_attr"),
-            tags=frozenset(_list(row, "lv_tags")),
-            pool=_text(row, "pool_lv").strip("[]"),
-            used_percent=_percent(row, "data_percent"),
-            # Each is ``/dev/sdb(0)``, or ``pool_tdata(0)`` for a part that is itself a volume.
-            parts=tuple(part.rpartition("(")[0].strip("[]") for part in _list(row, "devices")),
-            extents=tuple(_text(row, "seg_pe_ranges").split()),
-        )
-        key = (volume.group, volume.name, volume.uuid)
-        before = found.get(key)
-        found[key] = volume if before is None else before.with_segment(volume)
-    return tuple(found.values())
+class VolumesReader:
+    """Reads what ``LVS`` printed, time and again: a row that says what it said is not read again."""
+
+    def __init__(self) -> None:
+        #: What the rows of the last report said.
+        self._known: dict[bytes, SeenVolume] = {}
+
+    def read(self, text: str) -> tuple[SeenVolume, ...]:
+        """One entry per volume, its segments put together."""
+        rows: dict[bytes, SeenVolume] = {}
+        found: dict[tuple[str, str, str], SeenVolume] = {}
+        for raw in _raw_rows(text, "lv"):
+            row = bytes(raw)
+            volume = rows[row] = self._known.get(row) or _volume(_row(raw))
+            key = (volume.group, volume.name, volume.uuid)
+            before = found.get(key)
+            found[key] = volume if before is None else before.with_segment(volume)
+        self._known = rows
+        return tuple(found.values())
+
+
+def _volume(row: Row) -> SeenVolume:
+    return SeenVolume(
+        group=_text(row, "vg_name"),
+        # The brackets of a hidden volume are decoration.
+        name=_text(row, "lv_name").strip("[]"),
+        uuid=_text(row, "lv_uuid"),
+        size=_size(row, "lv_size"),
+        attributes=_text(row, "lv_attr"),
+        tags=frozenset(_list(row, "lv_tags")),
+        pool=_text(row, "pool_lv").strip("[]"),
+        used_percent=_percent(row, "data_percent"),
+        # Each is ``/dev/sdb(0)``, or ``pool_tdata(0)`` for a part that is itself a volume.
+        parts=tuple(part.rpartition("(")[0].strip("[]") for part in _list(row, "devices")),
+        extents=tuple(_text(row, "seg_pe_ranges").split()),
+    )
 
 
 def read_groups(text: str) -> tuple[SeenGroup, ...]:
@@ -92,11 +107,22 @@ def read_devices(text: str) -> tuple[SeenDevice, ...]:
 
 
 def _rows(text: str, section: str) -> list[Row]:
+    return [_row(raw) for raw in _raw_rows(text, section)]
+
+
+def _raw_rows(text: str, section: str) -> list[msgspec.Raw]:
     try:
         report = _DECODER.decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
         raise UnreadableReport(f"not a report of LVM: {error}; it begins with {text[:80]!r}") from None
     return [row for part in report.report for row in part.get(section, ())]
+
+
+def _row(raw: msgspec.Raw) -> Row:
+    try:
+        return _ROW_DECODER.decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise UnreadableReport(f"not a row of LVM: {error}; it begins with {bytes(raw)[:80]!r}") from None
 
 
 def _text(row: Row, name: str) -> str:

@@ -106,10 +106,16 @@ class SeenVolume:
     #: Its extents, as ``lvextend`` takes them: ``/dev/sdb:0-15``.
     extents: tuple[str, ...] = ()
 
+    #: Where it is, as commands of LVM take it: "group/name".
+    place: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", f"{self.group}/{self.name}")
+
     @property
     def path(self) -> str:
         """Its device."""
-        return f"/dev/{self.group}/{self.name}"
+        return f"/dev/{self.place}"
 
     @property
     def is_pool(self) -> bool:
@@ -181,25 +187,32 @@ class SeenVolumes:
     volumes: tuple[SeenVolume, ...] = ()
     #: Why there may be more than these; "" if these are all.
     incomplete: str = ""
-    _by_name: Mapping[tuple[str, str], SeenVolume] = field(init=False, repr=False, compare=False)
+    _by_place: Mapping[str, SeenVolume] = field(init=False, repr=False, compare=False)
+    _new: tuple[SeenVolume, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {(volume.group, volume.name): volume for volume in self.volumes})
+        object.__setattr__(self, "_by_place", {volume.place: volume for volume in self.volumes})
+        object.__setattr__(self, "_new", tuple(each for each in self.volumes if NEW in each.tags))
 
-    def get(self, group: str, name: str) -> SeenVolume | None:
-        """The volume of that name."""
-        return self._by_name.get((group, name))
+    def get(self, place: str) -> SeenVolume | None:
+        """The volume at "group/name"."""
+        return self._by_place.get(place)
+
+    def places_other_than(self, other: SeenVolumes) -> tuple[str, ...]:
+        """Where something has come, gone or changed. What a look found unchanged is often the very same."""
+        one, two = self._by_place, other._by_place
+        places = one if one.keys() == two.keys() else {**one, **two}
+        return tuple(
+            place for place in places if (mine := one.get(place)) is not (theirs := two.get(place)) and mine != theirs
+        )
 
     def owned_by(self, uid: str) -> SeenVolume | None:
         """The volume made for the object with this UID, whatever group it is in."""
-        return self._tagged(owner_tag(uid))
+        return _tagged(self.volumes, owner_tag(uid))
 
     def spare_of(self, uid: str) -> SeenVolume | None:
         """The extents that are being zeroed for the volume of this object."""
-        return self._tagged(spare_tag(uid), NEW)
-
-    def _tagged(self, *tags: str) -> SeenVolume | None:
-        return next((volume for volume in self.volumes if volume.tags.issuperset(tags)), None)
+        return _tagged(self._new, spare_tag(uid))
 
     def in_pool(self, group: str, pool: str) -> tuple[SeenVolume, ...]:
         """The thin volumes of a pool."""
@@ -212,7 +225,7 @@ class SeenVolumes:
         pending = [volume.name]
         while pending:
             name = pending.pop()
-            part = self.get(volume.group, name)
+            part = self.get(f"{volume.group}/{name}")
             if name in visited or part is None:
                 continue
             visited.add(name)
@@ -221,6 +234,10 @@ class SeenVolumes:
             if part.pool:
                 pending.append(part.pool)
         return tuple(sorted(found))
+
+
+def _tagged(volumes: Iterable[SeenVolume], tag: str) -> SeenVolume | None:
+    return next((volume for volume in volumes if tag in volume.tags), None)
 
 
 @dataclass(frozen=True, slots=True)

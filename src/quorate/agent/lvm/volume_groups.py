@@ -10,7 +10,7 @@ from random import Random
 
 from quorate.agent.lvm.groups import GroupView, judge, not_seen
 from quorate.agent.lvm.looker import Done, Looker
-from quorate.agent.lvm.piece import group_work
+from quorate.agent.lvm.piece import NEVER, group_work
 from quorate.agent.lvm.settling import counting
 from quorate.agent.node import Node
 from quorate.agent.steps import Run
@@ -36,6 +36,9 @@ class GroupsView:
     unseen: tuple[LVMVolumeGroup, ...] = ()
     why: str = ""
     low_water_percent: int = DiskSettings().low_water_percent
+    #: When the groups were looked at, and in how many seconds to look again: since then something was done to volumes.
+    looked_at: datetime = NEVER
+    look_again: float | None = None
 
 
 class VolumeGroups:
@@ -47,6 +50,8 @@ class VolumeGroups:
         self._key = key
         #: By group: since when its free bytes have been other than told.
         self._untold: dict[str, datetime] = {}
+        #: When the look was at which they were last judged.
+        self._judged = NEVER
 
     def controller(self) -> Controller[GroupsView]:
         """What the manager runs."""
@@ -68,12 +73,15 @@ class VolumeGroups:
         groups = reader.list(LVMVolumeGroup)
         if not groups:
             return None
-        volumes, seen = self._looker.current_volumes, self._looker.current_groups
-        if volumes is None or seen is None:
-            why = " ".join(filter(None, self._looker.troubles()))
-            for_volumes, for_groups = self._looker.pauses()
-            pauses = (for_volumes, max(for_groups, self._looker.groups_rest()))
-            return GroupsView((), volumes is None, seen is None, pauses, groups, why)
+        looker = self._looker
+        volumes, seen = looker.known_volumes, looker.known_groups
+        doubts = (looker.current_volumes is None, looker.current_groups is None)
+        rest = looker.groups_rest()
+        # While volumes come and go there is always one in doubt. So each look at groups is judged, once.
+        if volumes is None or seen is None or (any(doubts) and looker.groups_at == self._judged):
+            why = " ".join(filter(None, looker.troubles()))
+            for_volumes, for_groups = looker.pauses()
+            return GroupsView((), *doubts, (max(for_volumes, rest), max(for_groups, rest)), groups, why)
         drives, memory = reader.list(Drive), self._node.memory
         views = tuple(
             GroupView(lvg, drives, volumes, seen, memory.outcomes(_work(lvg)), self._untold.get(lvg.name))
@@ -81,9 +89,13 @@ class VolumeGroups:
             if not lvg.deleting
         )
         config = reader.get(ClusterConfig, names.CLUSTER)
-        if config is None:
-            return GroupsView(views)
-        return GroupsView(views, low_water_percent=config.spec.disks.low_water_percent)
+        disks = DiskSettings() if config is None else config.spec.disks
+        return GroupsView(
+            views,
+            low_water_percent=disks.low_water_percent,
+            looked_at=looker.groups_at,
+            look_again=rest if any(doubts) else None,
+        )
 
     def decide(self, view: GroupsView, now: datetime, _: Random) -> Plan:
         """Report every group, and do what is asked for."""
@@ -93,7 +105,9 @@ class VolumeGroups:
             return NOTHING
         writes: list[Write] = []
         effects: list[Callable[[], None]] = []
-        waits: list[float | None] = []
+        waits: list[float | None] = [view.look_again]
+        if view.looked_at != self._judged:
+            effects.append(partial(setattr, self, "_judged", view.looked_at))
         for each in view.views:
             lvg, decision = each.lvg, judge(each, now)
             patience = counting(lvg.status, decision.status, each.untold_since, view.low_water_percent, now)

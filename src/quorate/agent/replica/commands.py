@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from quorate.agent.lvm.commands import CHANGING_SILENCE
 from quorate.agent.lvm.filtering import lvm
-from quorate.agent.lvm.seen import METADATA_TAG
+from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume
 from quorate.agent.replica.view import View
-from quorate.agent.steps import LVM, MoveFile, RemoveFile, Run, WriteFile, kernel_of
+from quorate.agent.steps import MoveFile, RemoveFile, Run, WriteFile, kernel_of, lvm_of
 
 # Purposes.
 CONFIG = "config"
@@ -80,10 +80,10 @@ def create_metadata(view: View, about: str) -> Run:
     return Run(argv, METADATA, about, silence=METADATA_SILENCE)
 
 
-def tag(view: View, device: str, about: str) -> Run:
+def tag(volume: SeenVolume, about: str) -> Run:
     """Say on the disk itself that it has metadata: they are never made again."""
-    argv = lvm("lvchange", "--addtag", METADATA_TAG, device)
-    return Run(argv, METADATA, about, silence=CHANGING_SILENCE, changes=(LVM,))
+    argv = lvm("lvchange", "--addtag", METADATA_TAG, volume.place)
+    return Run(argv, METADATA, about, silence=CHANGING_SILENCE, changes=(lvm_of(volume.place),))
 
 
 def probe(view: View, about: str) -> Run:

@@ -88,6 +88,11 @@ def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
     return (watch.follow(), watch.look_again())
 
 
+def _disk_of(config: DrbdConfig) -> str:
+    """The logical volume that is to be the disk, as "group/name"."""
+    return (config.disk or "").removeprefix("/dev/")
+
+
 class Replicas:
     """Observes and decides with one node's memory."""
 
@@ -169,9 +174,8 @@ class Replicas:
             logical_volume=volume,
             drive_lost_at=lost_at(reader, volume),
             metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
-            volumes_current=volumes.current,
-            volumes_marks=volumes.marks,
-            volume=(volumes.value or {}).get((config.disk or "").removeprefix("/dev/")),
+            volumes_current=volumes.holds(_disk_of(config)),
+            volume=volumes.value.get(_disk_of(config)) if volumes.value is not None else None,
             outcomes=self._outcomes(work, resource),
             busy=node.hands.busy(work),
             hung=bool(node.hands.hung(work)),
@@ -196,9 +200,10 @@ class Replicas:
             yield node.work(decision.work or work, decision.steps, node.volumes, Key("", view.resource))
 
     def _start_on_disk(self, view: View, decision: Decision) -> None:
-        """Start what needs the disk for itself, unless LVM's part has done something since it was decided."""
+        """Start what needs the disk for itself, unless the disk is, or may be, another than when that was decided."""
         wake = Wake(self._node.volumes, Key("", view.resource))
-        if self._node.memory.logical_volumes.marks != view.volumes_marks:
+        volumes, disk = self._node.memory.logical_volumes, _disk_of(view.config)
+        if not volumes.holds(disk) or volumes.value is None or volumes.value.get(disk) != view.volume:
             wake()
             return
         owner = volume_work(view.replica.status.lvm_logical_volume_name)

@@ -19,13 +19,13 @@ from datetime import datetime
 
 from quorate.agent.lvm.commands import CHANGING_SILENCE
 from quorate.agent.lvm.filtering import lvm_without_discards
-from quorate.agent.lvm.seen import former_ends
-from quorate.agent.memory import LogicalVolumeSeen, Outcome
+from quorate.agent.lvm.seen import SeenVolume, former_ends
+from quorate.agent.memory import Outcome
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import device, is_diskful
 from quorate.agent.replica.verdict import FINE, Verdict, failed, own_error
 from quorate.agent.replica.view import View
-from quorate.agent.steps import LVM, Run
+from quorate.agent.steps import Run, lvm_of
 from quorate.api.meta import Bytes
 from quorate.api.storage.drbd import CommandError
 from quorate.drbd.metadata import MetadataState, metadata_state, usable_size
@@ -41,7 +41,7 @@ _ANY = tuple(range(256))
 _UNKNOWN_OPTION = 3
 
 
-def recover(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
+def recover(view: View, now: datetime, volume: SeenVolume) -> Verdict:
     """Metadata were made. If the last attempt to attach did not find them, look where they may be."""
     last = failed(view, commands.ADJUST)
     ends = _ends(view, volume)
@@ -69,7 +69,7 @@ def recover(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
     return Verdict(errors=missing)
 
 
-def _ends(view: View, volume: LogicalVolumeSeen) -> tuple[int, ...]:
+def _ends(view: View, volume: SeenVolume) -> tuple[int, ...]:
     """The former sizes at whose ends metadata may be, the largest first: by the disk's tags, and by the API."""
     written = view.actual.backing_size
     sizes = {*former_ends(volume.tags), *(() if written is None else (int(written),))}
@@ -85,7 +85,7 @@ def _found(view: View, purpose: str, about: str, last: Outcome) -> MetadataState
     return MetadataState.UNREADABLE if probe.exit_code is None else metadata_state(probe.exit_code, probe.output)
 
 
-def _look_at(view: View, volume: LogicalVolumeSeen, end: int, about: str) -> tuple[Run, ...]:
+def _look_at(view: View, volume: SeenVolume, end: int, about: str) -> tuple[Run, ...]:
     """Show ``dump-md`` the first so many bytes of the disk, read only."""
     name, purpose = _mapping(volume), _purpose(end)
     table = f"0 {end // _SECTOR} linear {view.config.disk} 0"
@@ -98,16 +98,16 @@ def _look_at(view: View, volume: LogicalVolumeSeen, end: int, about: str) -> tup
     )
 
 
-def _let_go(view: View, volume: LogicalVolumeSeen) -> Verdict:
+def _let_go(view: View, volume: SeenVolume) -> Verdict:
     """Attaching failed. If we were killed while we looked at the disk's beginning, that is why: let go of it, once."""
     return FINE if UNMAP in view.outcomes else Verdict(steps=(_unmap(volume),), unsettled=True, disk=True)
 
 
-def _unmap(volume: LogicalVolumeSeen) -> Run:
+def _unmap(volume: SeenVolume) -> Run:
     return Run(("dmsetup", "remove", "--retry", _mapping(volume)), UNMAP, accept=_ANY)
 
 
-def _cut_back(view: View, volume: LogicalVolumeSeen, end: int) -> Verdict:
+def _cut_back(view: View, volume: SeenVolume, end: int) -> Verdict:
     """Cut off what the disk has grown by, and attach it in the same piece of work: nobody may grow it in between."""
     about = f"{volume.size} to {end}"
     last = view.outcomes.get(commands.SHRINK)
@@ -115,15 +115,15 @@ def _cut_back(view: View, volume: LogicalVolumeSeen, end: int) -> Verdict:
     if last is not None and last.about == about and not old:
         return FINE
     attach = commands.adjust if view.status is not None else commands.up_and_adjust
-    steps = (_shrink(f"{volume.group}/{volume.name}", end, about, old), *attach(view, f"cut back to {end}"))
+    steps = (_shrink(volume, end, about, old), *attach(view, f"cut back to {end}"))
     return Verdict(steps=steps, unsettled=True, disk=True)
 
 
-def _shrink(name: str, size: int, about: str, old: bool) -> Run:
+def _shrink(volume: SeenVolume, size: int, about: str, old: bool) -> Run:
     # The file system is under DRBD, and none of LVM's business.
     ignored = () if old else ("--fs", "ignore")
-    argv = lvm_without_discards("lvreduce", "--force", *ignored, "--size", f"{size}b", name)
-    return Run(argv, commands.SHRINK, about, silence=CHANGING_SILENCE, changes=(LVM,))
+    argv = lvm_without_discards("lvreduce", "--force", *ignored, "--size", f"{size}b", volume.place)
+    return Run(argv, commands.SHRINK, about, silence=CHANGING_SILENCE, changes=(lvm_of(volume.place),))
 
 
 def _missing(view: View, last: Outcome) -> CommandError:
@@ -151,7 +151,7 @@ def _purpose(end: int) -> str:
     return f"{commands.PROBE} {end}"
 
 
-def _mapping(volume: LogicalVolumeSeen) -> str:
+def _mapping(volume: SeenVolume) -> str:
     return f"quorate-{volume.group}-{volume.name}"[:127]
 
 
@@ -165,5 +165,5 @@ def size_mark(view: View) -> str:
     return _size_mark(view.volume) if view.volume is not None and is_diskful(view.config) else ""
 
 
-def _size_mark(volume: LogicalVolumeSeen) -> str:
+def _size_mark(volume: SeenVolume) -> str:
     return f"@{volume.size}"

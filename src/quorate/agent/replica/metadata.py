@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from quorate.agent.lvm.seen import METADATA_TAG, NEW
-from quorate.agent.memory import LogicalVolumeSeen
+from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume
 from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, recover
 from quorate.agent.replica.kernel import has_disk, is_diskful
@@ -47,24 +46,20 @@ def prepare_metadata(view: View, now: datetime, settled: bool) -> Verdict:
         record = {"metadata_created": owner, "initial_sync_completed": False, "backing_size": None}
         return Verdict(actual=record, stop=True, unsettled=True)
     if not tagged:
-        step = commands.tag(view, _name(volume), owner)
+        step = commands.tag(volume, owner)
         return attempt(view, now, commands.METADATA, f"tag {owner}", (step,))
     return recover(view, now, volume)
 
 
-def _create(view: View, now: datetime, volume: LogicalVolumeSeen) -> Verdict:
+def _create(view: View, now: datetime, volume: SeenVolume) -> Verdict:
     found = view.logical_volume
     if found is None or found.status.phase is not LogicalVolumePhase.CREATED or NEW in volume.tags:
         return Verdict(unsettled=True)  # not ours to write on yet
     about = f"create {found.name}"
-    steps = (commands.create_metadata(view, about), commands.tag(view, _name(volume), about))
+    steps = (commands.create_metadata(view, about), commands.tag(volume, about))
     return on_disk(attempt(view, now, commands.METADATA, about, steps))
 
 
 def is_attached(view: View) -> bool:
     """Whether the kernel has this disk; one that it had before the replica moved to another does not count."""
     return has_disk(view.status) and view.actual.disk in ("", view.config.disk)
-
-
-def _name(volume: LogicalVolumeSeen) -> str:
-    return f"{volume.group}/{volume.name}"

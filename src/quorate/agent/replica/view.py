@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from quorate.agent.memory import LogicalVolumeSeen, Outcome
+from quorate.agent.lvm.seen import SeenVolume
+from quorate.agent.memory import Outcome
 from quorate.api.meta import NodeName
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolume
@@ -72,11 +73,10 @@ class View:
     drive_lost_at: datetime | None = None
     #: Whether the logical volume that ``actual.metadataCreated`` names still has an object.
     metadata_owner_exists: bool = False
+    #: Whether what was seen of the logical volume of ``config.disk`` still holds…
     volumes_current: bool = False
-    #: How often what is known of the logical volumes was marked: says whether it still holds later.
-    volumes_marks: int = 0
-    #: The logical volume of ``config.disk``; None: there is none.
-    volume: LogicalVolumeSeen | None = None
+    #: … and that; None: there is none.
+    volume: SeenVolume | None = None
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     #: Work on the resource is under way, or a command of it hangs.
     busy: bool = False
