@@ -58,6 +58,7 @@ def test_a_logical_volumes_name_is_an_object_name_that_begins_with_its_replicas(
     assert re.fullmatch(re.escape(replica) + "-[0-9a-f]{8}", name)
     assert OBJECT_NAME.fullmatch(name)
     assert name == names.logical_volume(replica, group)
+    assert names.owner_of_logical_volume(name) == replica
 
 
 def test_the_logical_volumes_names_of_a_running_cluster_never_change() -> None:

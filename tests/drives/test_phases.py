@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorate.api.annotation_keys import Replacement
 from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
-from quorate.drives.phases import Facts, Release, Removal, next_phase, settled
+from quorate.drives.phases import Facts, Release, Removal, next_phase
 
 OPERATIVE, RELEASING, RELEASED, FAILED, REMOVING, REMOVED = OperationalStatus
 GOOD, SUSPECT, BAD, UNKNOWN = DriveHealth
@@ -86,6 +86,15 @@ TABLE = [
     (REMOVED, Facts(GOOD, replacement=RESTART), REMOVED),
     (REMOVED, Facts(BAD, replacement=READY, removal=Removal.FAILED), REMOVED),
 ]
+
+
+def settled(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
+    """The phase at which it comes to rest while nothing else changes."""
+    seen = {phase}
+    while (following := next_phase(phase, facts)) not in seen:
+        seen.add(following)
+        phase = following
+    return phase
 
 
 @pytest.mark.parametrize(("phase", "facts", "following"), TABLE)

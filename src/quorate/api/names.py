@@ -69,6 +69,11 @@ def logical_volume(owner: str, volume_group: str, thin_pool: str = "") -> str:
     return f"{owner}-{_digest(volume_group, thin_pool)}"
 
 
+def owner_of_logical_volume(name: str) -> str:
+    """Whose it is, by the name of an LVMLogicalVolume: a replica's name, or an image's and ``-copy``."""
+    return name[: -len("-01234567")]
+
+
 @functools.lru_cache(maxsize=16384)
 def _digest(volume_group: str, thin_pool: str) -> str:
     return hashlib.sha256(f"{volume_group}\0{thin_pool}".encode()).hexdigest()[:8]

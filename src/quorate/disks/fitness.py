@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quorate.api import annotation_keys, core
-from quorate.api.baremetal.drive import Drive, DriveHealth, OperationalStatus
+from quorate.api.baremetal.drive import Drive, DriveHealth
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.disks import LowSpace, Schedulable
 from quorate.api.conditions.inventory import Ready
@@ -28,7 +28,6 @@ from quorate.api.storage.lvg import VolumeGroupPhase
 from quorate.disks.entries import amount
 from quorate.disks.space import Space
 
-_IN_SERVICE = (None, OperationalStatus.OPERATIVE)
 _NOT_TRUSTED = (DriveHealth.SUSPECT, DriveHealth.BAD)
 
 
@@ -90,8 +89,8 @@ def _deleting(space: Space, drives: tuple[Drive, ...]) -> Verdict | None:
     if space.group.deleting:
         return Schedulable.DELETING(f"LVMVolumeGroup {space.group.name} is being deleted")
     for drive in drives:
-        if drive.status.operational_status not in _IN_SERVICE:
-            return Schedulable.DELETING(f"drive {drive.name} is {drive.status.operational_status}")
+        if drive.leaving:
+            return Schedulable.DELETING(f"drive {drive.name} is {drive.phase}")
     return None
 
 

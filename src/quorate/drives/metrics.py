@@ -65,7 +65,7 @@ class DriveMetrics:
     def _levels(self) -> Iterable[Metric]:
         drives = self._drives.list()
         states = Counter[tuple[str, ...]]({(health, phase): 0 for health in DriveHealth for phase in OperationalStatus})
-        states.update((_health(drive), _phase(drive)) for drive in drives)
+        states.update((drive.status.health or DriveHealth.UNKNOWN, drive.phase) for drive in drives)
         yield level("quorate_drives", "Drives by health and phase", ("health", "phase"), states)
         yield by_condition(
             "quorate_drive_conditions",
@@ -81,13 +81,5 @@ class DriveMetrics:
         if before is None or after is None or not self._leads():
             return
         since, until = before.status.operational_status_since, after.status.operational_status_since
-        if since is not None and until is not None and _phase(before) is not _phase(after):
-            self._phases.labels(_phase(before), _phase(after)).add((until - since) / timedelta(seconds=1))
-
-
-def _health(drive: Drive) -> DriveHealth:
-    return drive.status.health or DriveHealth.UNKNOWN
-
-
-def _phase(drive: Drive) -> OperationalStatus:
-    return drive.status.operational_status or OperationalStatus.OPERATIVE
+        if since is not None and until is not None and before.phase is not after.phase:
+            self._phases.labels(before.phase, after.phase).add((until - since) / timedelta(seconds=1))

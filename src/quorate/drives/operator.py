@@ -18,7 +18,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
-from quorate.api import annotation_keys, conditions, labels
+from quorate.api import annotation_keys, conditions, labels, names
 from quorate.api.annotation_keys import Release
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import DriveHealth, Presence
@@ -38,7 +38,6 @@ from quorate.volumes.view import VolumeView
 from quorate.volumes.watches import WATCHES
 
 VOLUMES_OF: Final = "csi volumes of a replicated volume"
-_DISK_SUFFIX: Final = 9
 _LENGTH: Final = 1000
 #: While a release is under way it is looked at so often, in seconds: an agent's silence wakes nobody.
 _LOOK: Final = 20.0
@@ -88,7 +87,7 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
     writes: list[Write] = []
     events: list[PlanEvent] = []
     for volume in snapshot.volumes:
-        replica = snapshot.view.replica(ReplicaName(volume.name[:-_DISK_SUFFIX]))
+        replica = snapshot.view.replica(ReplicaName(names.owner_of_logical_volume(volume.name)))
         if replica is None or not any(piece.name == volume.name for piece in replica.volumes):
             continue  # Of a replica that is gone: its node's pass decides.
         if snapshot.outside:

@@ -88,15 +88,6 @@ def next_phase(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
     return OperationalStatus.REMOVING if ready and drained is phase is OperationalStatus.RELEASED else drained
 
 
-def settled(phase: OperationalStatus, facts: Facts) -> OperationalStatus:
-    """The phase at which it comes to rest while nothing else changes."""
-    seen = {phase}
-    while (following := next_phase(phase, facts)) not in seen:
-        seen.add(following)
-        phase = following
-    return phase
-
-
 def _returns(phase: OperationalStatus, facts: Facts) -> bool:
     if facts.health is not DriveHealth.GOOD:
         return False

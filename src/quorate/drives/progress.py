@@ -36,15 +36,15 @@ class Progress:
 
 
 def outside(volume: Volume) -> Progress:
-    """By the word of an outside operator."""
+    """By the word of an outside operator, who says himself how many percent."""
     said = volume.metadata.annotations
-    words, percent = said.get(annotation_keys.RELEASE_STATUS, ""), _percent(said.get(annotation_keys.RELEASE_RECOVERY))
+    words = said.get(annotation_keys.RELEASE_STATUS, "")
     match said.get(annotation_keys.RELEASE):
         case Release.COMPLETED:
-            return Progress(VolumeUsage.RELEASED, Released.RELEASED(words), _WHOLE)
+            return Progress(VolumeUsage.RELEASED, Released.RELEASED(words))
         case Release.FAILED:
-            return Progress(VolumeUsage.FAILED, Released.FAILED(words), percent)
-    return Progress(VolumeUsage.RELEASING, Released.WAITING_FOR_OPERATOR(words), percent)
+            return Progress(VolumeUsage.FAILED, Released.FAILED(words))
+    return Progress(VolumeUsage.RELEASING, Released.WAITING_FOR_OPERATOR(words))
 
 
 def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missing: bool = False) -> Progress:
@@ -181,7 +181,3 @@ def _kept_by(view: VolumeView, replica: ReplicaView) -> str:
 
 def _waiting(verdict: Verdict, percent: int = 0) -> Progress:
     return Progress(VolumeUsage.RELEASING, verdict, percent)
-
-
-def _percent(text: str | None) -> int:
-    return min(int(text), _WHOLE) if text and text.isascii() and text.isdigit() and len(text) <= 3 else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quorate.api import annotation_keys, conditions
+from quorate.api import conditions
 from quorate.api.annotation_keys import Replacement
 from quorate.api.baremetal.drive import DriveHealth, OperationalStatus, Presence
 from quorate.api.conditions import Verdict
@@ -13,6 +13,7 @@ from quorate.api.conditions.drive import LocateLight, Present, Released, Removed
 from quorate.drives import asked, removal
 from quorate.drives.health import NOT_TRUSTED, Opinion
 from quorate.drives.phases import Release, Removal
+from quorate.drives.steps import percent
 from quorate.drives.view import DriveView, NodeView, Piece
 from quorate.volumes.waits import shortened
 
@@ -38,16 +39,8 @@ def progress(view: DriveView, phase: OperationalStatus) -> int | None:
     if view.phase is OperationalStatus.OPERATIVE:
         return 0
     whole = sum(int(piece.llv.spec.size) for piece in view.pieces)
-    moved = sum(int(piece.llv.spec.size) * percent(piece) for piece in view.pieces)
+    moved = sum(int(piece.llv.spec.size) * percent(piece.volume) for piece in view.pieces if piece.volume is not None)
     return moved // whole if whole else 100
-
-
-def percent(piece: Piece) -> int:
-    """How far the release of one thing is."""
-    if piece.release is Release.RELEASED:
-        return 100
-    said = piece.volume.metadata.annotations.get(annotation_keys.RELEASE_RECOVERY, "") if piece.volume else ""
-    return min(int(said), 99) if said.isascii() and said.isdigit() and len(said) <= 3 else 0
 
 
 def released(view: DriveView, phase: OperationalStatus) -> Verdict:
@@ -108,13 +101,10 @@ def present(view: DriveView) -> Verdict:
 
 def light(view: DriveView) -> Verdict:
     """The locate light."""
-    said = view.drive.status.detachment
-    match view.drive.status.led_on or (said is not None and said.light) or view.drive.status.led_on:
-        case True:
-            return LocateLight.ON()
-        case False:
-            return LocateLight.OFF()
-    return LocateLight.NOT_AVAILABLE()
+    seen, said = view.drive.status.led_on, view.drive.status.detachment
+    if seen or (said is not None and said.light):
+        return LocateLight.ON()
+    return LocateLight.NOT_AVAILABLE() if seen is None else LocateLight.OFF()
 
 
 def message(view: DriveView, phase: OperationalStatus, opinion: Opinion, verdicts: Iterable[Verdict]) -> str:

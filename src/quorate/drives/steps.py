@@ -54,7 +54,7 @@ _NAMES: Final = ("Move data away", "Wait for the new drive", "Prepare the remova
 def steps_of(drive: Drive) -> tuple[Step, ...]:
     """Health, and the four steps from there to another drive in the slot."""
     status = drive.status
-    phase = status.operational_status or OperationalStatus.OPERATIVE
+    phase = drive.phase
     healthy = _message(drive, Healthy)
     trusted = status.health not in (DriveHealth.SUSPECT, DriveHealth.BAD)
     state = State.NOW if phase is OperationalStatus.OPERATIVE else State.DONE
@@ -86,12 +86,20 @@ def moving(drive: Drive, volumes: Iterable[Volume], groups: Iterable[str]) -> tu
         Moving(
             name=volume.metadata.labels.get(labels.REPLICATED_VOLUME) or volume.name,
             state=str(volume.status.usage or VolumeUsage.IN_USE),
-            percent=_percent(volume),
+            percent=percent(volume),
             message=volume.status.message,
         )
         for volume in sorted(volumes, key=lambda each: each.name)
         if volume.spec.location in here
     )
+
+
+def percent(volume: Volume) -> int:
+    """How far the release of one thing is, by the word of whoever moves it; all only when it is released."""
+    if volume.status.usage is VolumeUsage.RELEASED:
+        return 100
+    said = volume.metadata.annotations.get(annotation_keys.RELEASE_RECOVERY, "")
+    return min(int(said), 99) if said.isascii() and said.isdigit() and len(said) <= 3 else 0
 
 
 def is_over(drive: Drive, goal: OperationalStatus) -> bool:
@@ -148,10 +156,3 @@ def _where(drive: Drive) -> str:
 def _message(drive: Drive, wanted: type[conditions.ConditionType]) -> str:
     found = conditions.find(drive.status.conditions, wanted)
     return found.message if found is not None else ""
-
-
-def _percent(volume: Volume) -> int:
-    if volume.status.usage is VolumeUsage.RELEASED:
-        return 100
-    said = volume.metadata.annotations.get(annotation_keys.RELEASE_RECOVERY, "0")
-    return min(int(said), 100) if said.isascii() and said.isdigit() and len(said) <= 3 else 0

@@ -36,7 +36,6 @@ THE_TURNS: Final = Key("", "turns")
 #: While somebody waits, turns are given so often, in seconds, whoever wakes us.
 _LOOK: Final = 5.0
 _OVER: Final = (VolumeUsage.RELEASED, VolumeUsage.FAILED)
-_DISK_SUFFIX: Final = 9
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class _Gathering:
         """Whether it is ours to move, and could be."""
         name = volume.metadata.labels.get(labels.REPLICATED_VOLUME, "")
         view = self._view(name) if name else None
-        replica = view.replica(ReplicaName(volume.name[:-_DISK_SUFFIX])) if view is not None else None
+        replica = view.replica(ReplicaName(names.owner_of_logical_volume(volume.name))) if view is not None else None
         if view is None or view.rv is None or replica is None or progress.has_left(view, replica):
             return False
         found = _move(self._reader, view, replica, volume)

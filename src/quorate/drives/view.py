@@ -49,9 +49,6 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
     CLAIM_INDEX,
 )
 
-#: Length of what ``names.logical_volume`` adds to its owner's name.
-_DISK_SUFFIX: Final = 9
-
 
 class Owner(Enum):
     """Whose a logical volume is."""
@@ -111,7 +108,7 @@ class Group:
     @property
     def leaving(self) -> bool:
         """Whether a drive under it is on its way out: it drains as a whole."""
-        return any(in_procedure(drive) for drive in self.drives)
+        return any(drive.leaving for drive in self.drives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +127,8 @@ class DriveView:
 
     @property
     def phase(self) -> OperationalStatus:
-        """How far it is; one that has just been found is in service."""
-        return self.drive.status.operational_status or OperationalStatus.OPERATIVE
+        """How far it is."""
+        return self.drive.phase
 
 
 @dataclass(frozen=True)
@@ -159,11 +156,6 @@ class NodeView:
         return {view.drive.name: view for view in self.drives}
 
 
-def in_procedure(drive: Drive) -> bool:
-    """Whether a drive is on its way out."""
-    return drive.status.operational_status not in (None, OperationalStatus.OPERATIVE)
-
-
 def hosts_in(request: PermissionRequest) -> tuple[str, ...]:
     """The nodes that a request of ours is about."""
     ours = request.spec.user == USER
@@ -173,11 +165,6 @@ def hosts_in(request: PermissionRequest) -> tuple[str, ...]:
 def request_name(drive: Drive) -> str:
     """The PermissionRequest of a drive's removal."""
     return f"drive-{drive.name}"
-
-
-def owner_of(piece: LVMLogicalVolume) -> str:
-    """The replica, or the image and ``-copy``, in a logical volume's name."""
-    return piece.name[:-_DISK_SUFFIX]
 
 
 def is_released_outside(reader: Reader, volume: str) -> bool:
@@ -251,7 +238,7 @@ def _piece(reader: Reader, piece: LVMLogicalVolume, volume: Volume | None) -> Pi
     image = piece.metadata.labels.get(IMAGE_LABEL)
     if image is not None:
         return Piece(piece, volume, Owner.IMAGE, reader.get(BackingImage, image, names.NAMESPACE))
-    replica = reader.get(ReplicatedVolumeReplica, owner_of(piece))
+    replica = reader.get(ReplicatedVolumeReplica, names.owner_of_logical_volume(piece.name))
     return Piece(piece, volume, Owner.REPLICA if replica is not None else Owner.FOREIGN)
 
 

@@ -33,9 +33,6 @@ from quorate.engine import Key, Reader
 if TYPE_CHECKING:
     from quorate.api.storage import LVMLogicalVolume
 
-#: Length of what a replica's and its disk's name add to a volume's.
-_SUFFIXES: Final = len("-0") + len("-01234567")
-
 
 @dataclass(frozen=True, slots=True)
 class Evacuation:
@@ -103,4 +100,4 @@ def is_lost(volume: Volume) -> bool:
 
 def of_volume(volume: Volume) -> tuple[Key, ...]:
     """The replicated volume whose logical volume a drive's procedure speaks of; they have the same name."""
-    return (Key("", volume.name[:-_SUFFIXES]),)
+    return (Key("", names.owner_of_logical_volume(volume.name).rpartition("-")[0]),)

@@ -110,11 +110,7 @@ def _under(view: GroupView) -> tuple[Drive, ...]:
 
 
 def _leaves(view: GroupView) -> bool:
-    return any(_on_its_way_out(drive) for drive in _under(view))
-
-
-def _on_its_way_out(drive: Drive) -> bool:
-    return drive.status.operational_status not in (None, OperationalStatus.OPERATIVE)
+    return any(drive.leaving for drive in _under(view))
 
 
 def _was_taken_apart(view: GroupView) -> bool:
@@ -140,7 +136,7 @@ def _may_return(view: GroupView) -> bool:
 
 
 def _may_hold(drive: Drive, holder: SeenDevice | None) -> bool:
-    if drive.status.operational_status is OperationalStatus.REMOVED:
+    if drive.phase is OperationalStatus.REMOVED:
         return False
     return drive.status.presence is not Presence.ONLINE or bool(_why_not(drive, holder))
 
@@ -172,8 +168,8 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
 def _why_not(drive: Drive, holder: SeenDevice | None) -> str:
     if drive.spec.is_system:
         return "the node runs from it"
-    if _on_its_way_out(drive):
-        return f"it is {drive.status.operational_status}"
+    if drive.leaving:
+        return f"it is {drive.phase}"
     if holder is not None:
         # Made a physical volume and then left alone, by a command that was killed: nothing is on it.
         return f"it belongs to volume group {holder.group}" if holder.group else ""

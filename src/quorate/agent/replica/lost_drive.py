@@ -21,7 +21,7 @@ from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 from quorate.api import labels, names
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import OperationalStatus, Presence
+from quorate.api.baremetal.drive import Presence
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.drbd import DiskState
@@ -55,9 +55,8 @@ def lost_at(reader: Reader, volume: LVMLogicalVolume | None) -> datetime | None:
 
 def gone_at(drive: Drive, grace: timedelta) -> datetime | None:
     """When a drive that is away, and whose procedure has begun, counts as gone for good; None: it does not, so far."""
-    begun = drive.status.operational_status not in (None, OperationalStatus.OPERATIVE)
-    since = drive.status.missing_since
-    return since + grace if begun and drive.status.presence is Presence.OFFLINE and since is not None else None
+    away, since = drive.status.presence is Presence.OFFLINE, drive.status.missing_since
+    return since + grace if drive.leaving and away and since is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,3 +163,13 @@ class Drive(Resource):
 
     spec: DriveSpec
     status: DriveStatus = DriveStatus()
+
+    @property
+    def phase(self) -> OperationalStatus:
+        """How far it is on its way out; one that has just been found is in service."""
+        return self.status.operational_status or OperationalStatus.OPERATIVE
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it is on its way out, or out."""
+        return self.phase is not OperationalStatus.OPERATIVE
