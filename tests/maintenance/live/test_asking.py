@@ -16,9 +16,10 @@ from quorate.api.meta import ObjectMeta
 from quorate.api.struct import replace
 from quorate.maintenance import messages
 from quorate.maintenance.entries import PermissionEntry
+from quorate.maintenance.live.applied import View
 from quorate.maintenance.live.asking import Answer
 from quorate.maintenance.live.config import judge
-from quorate.maintenance.live.requests import RequestView, composed, retry_after
+from quorate.maintenance.live.requests import Held, RequestView, composed, retry_after
 from quorate.maintenance.live.shown import REFUSED
 from quorate.maintenance.live.words import asked_by, shown, span
 from quorate.maintenance.messages import PermissionResponse, Status
@@ -40,7 +41,7 @@ def response(code: StatusCode, *, wait: float | None = None, refused: int = 0) -
 
 
 def view(said: PermissionResponse, this: PermissionRequest | None = None) -> RequestView:
-    return RequestView(this or request(), Answer(2, said, NOW), False, False, None, None, ())
+    return View(this or request(), Answer(2, said, NOW), False, False, Held())
 
 
 def test_an_object_asks_what_its_spec_says() -> None:
@@ -79,7 +80,7 @@ def test_a_permission_that_has_lapsed_is_none() -> None:
         )
         for order in (1, 2)
     )
-    got = dataclasses.replace(view(said), permissions=(held, lapsed))
+    got = dataclasses.replace(view(said), held=Held(permissions=(held, lapsed)))
     assert composed(got, said, NOW).permissions == ("a-p-1",)
 
 

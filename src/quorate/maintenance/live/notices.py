@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
-from functools import partial
-from random import Random
 from typing import Any, Final, Protocol
 
-from quorate.api import conditions, finalizers, labels
+from quorate.api import conditions
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.maintenance import Accepted
 from quorate.api.maintenance import Notification
 from quorate.api.maintenance.action import StatusCode
 from quorate.api.struct import replace
-from quorate.engine import (
-    NOTHING,
-    AddFinalizer,
-    Controller,
-    Index,
-    Key,
-    PatchStatus,
-    Plan,
-    Reader,
-    ReleaseFinalizer,
-    Signal,
-    Watch,
-)
+from quorate.engine import PatchStatus, Plan
 from quorate.engine.clock import Clock
-from quorate.maintenance import messages
 from quorate.maintenance.live import words
-from quorate.maintenance.live.asking import Answer, Asking
+from quorate.maintenance.live.applied import Applied, View, Withdrawal
 from quorate.maintenance.live.entries import Entries
-from quorate.maintenance.live.requests import BY_UID
 from quorate.maintenance.messages import Caller, NotificationRequest, NotificationResponse
 
 #: Seconds after which a broker that could not listen is told again.
@@ -45,7 +28,7 @@ _REASONS = {
 }
 
 
-class Ear(Protocol):
+class Ear(Withdrawal, Protocol):
     """The broker, as far as objects that tell need it."""
 
     async def notification(
@@ -54,24 +37,9 @@ class Ear(Protocol):
         """This will happen. The same object tells once."""
         ...
 
-    async def withdraw(self, object_uid: str) -> messages.Status:
-        """The object is being deleted."""
-        ...
 
-
-@dataclass(frozen=True, slots=True)
-class NoticeView:
-    """A notification, and what the broker said to it."""
-
-    notice: Notification
-    answer: Answer[NotificationResponse] | None
-    over: bool
-    #: It is in the ledger, under this id.
-    id: str
-
-
-class Notices:
-    """The controller, and what it has told."""
+class Notices(Applied[Notification, NotificationResponse, str]):
+    """The controller, and what it has told. The ledger has an id for each."""
 
     def __init__(
         self,
@@ -80,77 +48,34 @@ class Notices:
         start: Callable[[Coroutine[Any, Any, None]], None],
         clock: Clock,
     ) -> None:
+        super().__init__(Notification, "notifications", broker, start, clock)
         self._broker = broker
         self._entries = entries
-        self.signal = Signal()
-        self.asking: Asking[NotificationResponse] = Asking(self.signal, start, clock)
 
-    def controller(self) -> Controller[Any]:
-        """Of objects that somebody applied; the broker's own are left to ``projections``."""
-        return Controller(
-            name="notifications",
-            watches=(Watch(Notification),),
-            observe=self._observe,
-            decide=self._decide,
-            indexes=(Index(Notification, BY_UID, lambda notice: (notice.metadata.uid,)),),
-            signals=(self.signal,),
-        )
-
-    def _observe(self, reader: Reader, key: Key) -> NoticeView | None:
-        notice = reader.get(Notification, key.name)
-        if notice is None or labels.PROJECTION in notice.metadata.labels:
-            return None
-        uid = notice.metadata.uid
+    def held(self, uid: str) -> str:
         entry = self._entries().notification_of.get(uid)
-        return NoticeView(
-            notice, self.asking.answer(uid), self.asking.is_over(uid), entry.id if entry is not None else ""
-        )
+        return entry.id if entry is not None else ""
 
-    def _decide(self, view: NoticeView, now: datetime, _: Random) -> Plan:
-        notice = view.notice
-        ours = finalizers.BROKER in notice.metadata.finalizers
-        if notice.deleting:
-            if not ours:
-                return NOTHING
-            return self._let_go(notice) if view.over else Plan(effects=(partial(self._withdraw, notice),))
-        if not ours:
-            return Plan(writes=(AddFinalizer(notice, finalizers.BROKER),))
-        if view.id:
-            return _report(notice, Accepted.ACCEPTED(), view.id, now)
+    def put(self, subject: Notification) -> Awaitable[NotificationResponse]:
+        told, caller = words.told_by(subject.spec), Caller(name=subject.spec.user)
+        return self._broker.notification(told, caller, object_uid=subject.metadata.uid)
+
+    def decided(self, view: View[Notification, NotificationResponse, str], now: datetime) -> Plan:
+        notice = view.subject
+        if view.held:
+            return _report(notice, Accepted.ACCEPTED(), view.held, now)
         if notice.status.id:
             # It was there once, and ends by itself.
             return _report(notice, Accepted.OVER(), notice.status.id, now)
         if view.answer is None:
-            return Plan(effects=(partial(self._tell, notice),))
+            return self.asked(notice)
         status = view.answer.said.status
         if status.code is StatusCode.ERROR_TEMP:
             left = _RETRY - (now - view.answer.at).total_seconds()
-            return Plan(requeue_after=left) if left > 0 else Plan(effects=(partial(self._tell, notice),))
+            return Plan(requeue_after=left) if left > 0 else self.asked(notice)
         if status.code is StatusCode.OK:
             return _report(notice, Accepted.ACCEPTED(), view.answer.said.notification_id, now)
         return _report(notice, _REASONS.get(status.code, Accepted.WRONG_REQUEST)(status.reason), "", now)
-
-    def _let_go(self, notice: Notification) -> Plan:
-        forget = partial(self.asking.forget, notice.metadata.uid)
-        return Plan(writes=(ReleaseFinalizer(notice, finalizers.BROKER, ()),), effects=(forget,))
-
-    def _tell(self, notice: Notification) -> None:
-        metadata = notice.metadata
-        told, caller = words.told_by(notice.spec), Caller(name=notice.spec.user)
-        self.asking.ask(
-            Key("", notice.name),
-            metadata.uid,
-            metadata.generation,
-            lambda: self._broker.notification(told, caller, object_uid=metadata.uid),
-        )
-
-    def _withdraw(self, notice: Notification) -> None:
-        uid = notice.metadata.uid
-
-        async def withdraw() -> bool:
-            return (await self._broker.withdraw(uid)).code is StatusCode.OK
-
-        self.asking.take_back(Key("", notice.name), uid, withdraw)
 
 
 def _report(notice: Notification, verdict: Verdict, id_: str, now: datetime) -> Plan:

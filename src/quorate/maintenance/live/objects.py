@@ -12,12 +12,13 @@ from quorate.engine import Controller, Key, Reader
 from quorate.engine.clock import Clock
 from quorate.maintenance.broker import Broker
 from quorate.maintenance.live import shown
+from quorate.maintenance.live.applied import BY_UID
 from quorate.maintenance.live.entries import Reading
 from quorate.maintenance.live.markers import MarkerProjection
 from quorate.maintenance.live.notices import Notices
 from quorate.maintenance.live.numbers import Names
 from quorate.maintenance.live.projections import Projection
-from quorate.maintenance.live.requests import BY_UID, Requests
+from quorate.maintenance.live.requests import Requests
 from quorate.maintenance.messages import (
     Caller,
     Change,

@@ -15,44 +15,27 @@ permissions are still in force.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
-from quorate.api import conditions, finalizers, labels
+from quorate.api import conditions
 from quorate.api.conditions.maintenance import Granted
 from quorate.api.maintenance import PermissionRequest
 from quorate.api.maintenance.action import Issue, StatusCode
 from quorate.api.maintenance.permission_request import PermissionRequestStatus, RefusedAction
 from quorate.api.struct import replace
-from quorate.engine import (
-    NOTHING,
-    AddFinalizer,
-    Controller,
-    Index,
-    Key,
-    PatchStatus,
-    Plan,
-    PlanEvent,
-    Reader,
-    ReleaseFinalizer,
-    Signal,
-    Watch,
-)
+from quorate.engine import PatchStatus, Plan, PlanEvent
 from quorate.engine.clock import Clock
 from quorate.maintenance import messages
 from quorate.maintenance.entries import PermissionEntry, RequestEntry
 from quorate.maintenance.live import words
-from quorate.maintenance.live.asking import Answer, Asking
+from quorate.maintenance.live.applied import Applied, View, Withdrawal
 from quorate.maintenance.live.entries import Entries
 from quorate.maintenance.live.shown import MESSAGE, REFUSED
 from quorate.maintenance.messages import Caller, PermissionResponse
 from quorate.maintenance.moments import to_datetime
-
-BY_UID: Final = "by uid"
 
 #: Seconds after which to ask again when the broker cannot answer and does not say when.
 _RETRY: Final = 10.0
@@ -73,34 +56,27 @@ _REASONS = {
 }
 
 
-class Submission(Protocol):
+class Submission(Withdrawal, Protocol):
     """The broker, as far as objects that ask need it."""
 
     async def submit(self, asked: messages.PermissionRequest, caller: Caller, *, object_uid: str) -> PermissionResponse:
         """Ask for an object, for the first time or again."""
         ...
 
-    async def withdraw(self, object_uid: str) -> messages.Status:
-        """The object is being deleted."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
-class RequestView:
-    """A request, and what is known of its answer."""
+class Held:
+    """What the ledger has of a request."""
 
-    request: PermissionRequest
-    answer: Answer[PermissionResponse] | None
-    #: The broker would answer otherwise now.
-    stale: bool
-    #: Everything it got is taken back.
-    over: bool
-    stored: RequestEntry | None
-    place: int | None
-    permissions: tuple[PermissionEntry, ...]
+    stored: RequestEntry | None = None
+    place: int | None = None
+    permissions: tuple[PermissionEntry, ...] = ()
 
 
-class Requests:
+RequestView: TypeAlias = View[PermissionRequest, PermissionResponse, Held]
+
+
+class Requests(Applied[PermissionRequest, PermissionResponse, Held]):
     """The controller, and what it has asked."""
 
     def __init__(
@@ -110,77 +86,27 @@ class Requests:
         start: Callable[[Coroutine[Any, Any, None]], None],
         clock: Clock,
     ) -> None:
+        super().__init__(PermissionRequest, "permission-requests", broker, start, clock)
         self._broker = broker
         self._entries = entries
-        self.signal = Signal()
-        self.asking: Asking[PermissionResponse] = Asking(self.signal, start, clock)
 
-    def controller(self) -> Controller[Any]:
-        """Of objects that somebody applied; the broker's own are left to ``projections``."""
-        return Controller(
-            name="permission-requests",
-            watches=(Watch(PermissionRequest),),
-            observe=self._observe,
-            decide=self._decide,
-            indexes=(Index(PermissionRequest, BY_UID, lambda request: (request.metadata.uid,)),),
-            signals=(self.signal,),
-        )
-
-    def _observe(self, reader: Reader, key: Key) -> RequestView | None:
-        request = reader.get(PermissionRequest, key.name)
-        if request is None or labels.PROJECTION in request.metadata.labels:
-            return None
-        uid, entries = request.metadata.uid, self._entries()
+    def held(self, uid: str) -> Held:
+        entries = self._entries()
         stored = entries.request_of.get(uid)
-        return RequestView(
-            request=request,
-            answer=self.asking.answer(uid),
-            stale=self.asking.is_stale(uid),
-            over=self.asking.is_over(uid),
-            stored=stored,
-            place=entries.places.get(stored.id) if stored is not None else None,
-            permissions=entries.permissions_of.get(uid, ()),
-        )
+        place = entries.places.get(stored.id) if stored is not None else None
+        return Held(stored, place, entries.permissions_of.get(uid, ()))
 
-    def _decide(self, view: RequestView, now: datetime, _: Random) -> Plan:
-        request = view.request
-        ours = finalizers.BROKER in request.metadata.finalizers
-        if request.deleting:
-            if not ours:
-                return NOTHING
-            return self._let_go(request) if view.over else Plan(effects=(partial(self._withdraw, request),))
-        if not ours:
-            return Plan(writes=(AddFinalizer(request, finalizers.BROKER),))
-        again = retry_after(view, now)
+    def put(self, subject: PermissionRequest) -> Awaitable[PermissionResponse]:
+        spec = subject.spec
+        return self._broker.submit(words.asked_by(spec), Caller(name=spec.user), object_uid=subject.metadata.uid)
+
+    def decided(self, view: RequestView, now: datetime) -> Plan:
+        request, again = view.subject, retry_after(view, now)
         if view.answer is None or view.stale or view.answer.generation != request.metadata.generation or again == 0.0:
-            return Plan(effects=(partial(self._submit, request),))
+            return self.asked(request)
         status = composed(view, view.answer.said, now)
         written = PatchStatus(request, replace(request, status=status))
         return Plan(status=written, events=_events(request, status), requeue_after=again)
-
-    def _let_go(self, request: PermissionRequest) -> Plan:
-        uid = request.metadata.uid
-        return Plan(
-            writes=(ReleaseFinalizer(request, finalizers.BROKER, ()),), effects=(partial(self.asking.forget, uid),)
-        )
-
-    def _submit(self, request: PermissionRequest) -> None:
-        spec, metadata = request.spec, request.metadata
-        caller = Caller(name=spec.user)
-        self.asking.ask(
-            Key("", request.name),
-            metadata.uid,
-            metadata.generation,
-            lambda: self._broker.submit(words.asked_by(spec), caller, object_uid=metadata.uid),
-        )
-
-    def _withdraw(self, request: PermissionRequest) -> None:
-        uid = request.metadata.uid
-
-        async def withdraw() -> bool:
-            return (await self._broker.withdraw(uid)).code is StatusCode.OK
-
-        self.asking.take_back(Key("", request.name), uid, withdraw)
 
 
 def retry_after(view: RequestView, now: datetime) -> float | None:
@@ -195,18 +121,18 @@ def retry_after(view: RequestView, now: datetime) -> float | None:
 
 def composed(view: RequestView, said: PermissionResponse, now: datetime) -> PermissionRequestStatus:
     """The status that shows an answer, and the same one as before if it says nothing new."""
-    before, generation = view.request.status, view.request.metadata.generation
+    before, generation, held = view.subject.status, view.subject.metadata.generation, view.held
     deadline = to_datetime(said.deadline) if said.deadline is not None else None
     verdict = _REASONS[said.status.code](said.status.reason)
     status = replace(
         before,
         observed_generation=generation,
-        id=view.stored.id if view.stored is not None else "",
+        id=held.stored.id if held.stored is not None else "",
         code=said.status.code,
         message=said.status.reason[:MESSAGE],
         deadline=deadline,
-        position=view.place,
-        permissions=tuple(entry.id for entry in view.permissions if not entry.lapsed),
+        position=held.place,
+        permissions=tuple(entry.id for entry in held.permissions if not entry.lapsed),
         refused=tuple(
             RefusedAction(action=words.shown(action), issue=action.issue or Issue())
             for action in said.refused[:REFUSED]

@@ -40,64 +40,59 @@ def _action_of(tree: Tree, number: int) -> messages.Action:
     )
 
 
+def filled(tree: Tree) -> Tree:
+    """The fields with something to say, as protobuf's JSON has them: given, and not empty. Zero says something."""
+    return {name: value for name, value in tree.items() if value or value == 0}
+
+
 def status_tree(status: messages.Status) -> Tree:
     """A status."""
-    return {"Code": status.code.value, "Reason": status.reason} if status.reason else {"Code": status.code.value}
+    return filled({"Code": status.code.value, "Reason": status.reason})
 
 
 def action_tree(action: messages.Action) -> Tree:
     """An action, with why it is refused if it is."""
-    tree: Tree = {"Type": action.type.value if action.type is not None else UNKNOWN}
-    if action.host:
-        tree["Host"] = action.host
-    if action.services:
-        tree["Services"] = action.services
-    if action.devices:
-        tree["Devices"] = action.devices
-    if action.duration is not None:
-        tree["Duration"] = action.duration
-    if action.tenant:
-        tree["Tenant"] = action.tenant
-    if action.issue is not None:
-        tree["Issue"] = _issue_tree(action.issue)
-    return tree
+    return filled(
+        {
+            "Type": action.type.value if action.type is not None else UNKNOWN,
+            "Host": action.host,
+            "Services": action.services,
+            "Devices": action.devices,
+            "Duration": action.duration,
+            "Tenant": action.tenant,
+            "Issue": _issue_tree(action.issue) if action.issue is not None else None,
+        }
+    )
 
 
 def _issue_tree(issue: Issue) -> Tree:
-    tree: Tree = {"Type": issue.type.value}
-    if issue.message:
-        tree["Message"] = issue.message
-    if issue.blockers:
-        tree["Blockers"] = [_blocker_tree(blocker) for blocker in issue.blockers]
-    return tree
+    blockers = [_blocker_tree(blocker) for blocker in issue.blockers]
+    return filled({"Type": issue.type.value, "Message": issue.message, "Blockers": blockers})
 
 
 def _blocker_tree(blocker: Blocker) -> Tree:
-    tree: Tree = {"Object": blocker.object}
-    if blocker.lock is not None:
-        tree["Lock"] = _LOCKS[blocker.lock]
-    if blocker.id:
-        tree["Id"] = blocker.id
-    if blocker.owner:
-        tree["Owner"] = blocker.owner
-    if blocker.until is not None:
-        tree["Until"] = from_datetime(blocker.until)
-    return tree
+    found = {
+        "Lock": _LOCKS[blocker.lock] if blocker.lock is not None else None,
+        "Id": blocker.id,
+        "Owner": blocker.owner,
+        "Until": from_datetime(blocker.until) if blocker.until is not None else None,
+    }
+    return {"Object": blocker.object} | filled(found)
 
 
 def permission_tree(permission: messages.Permission) -> Tree:
     """A permission; a dry run's has no id."""
-    tree: Tree = {"Id": permission.id} if permission.id else {}
-    tree["Action"] = action_tree(permission.action)
-    tree["Deadline"] = permission.deadline
-    if permission.hosts:
-        hosts = [_host_tree(host) for host in permission.hosts]
-        tree["Extentions"] = [{"Type": "HostInfo", "Hosts": hosts}]
-    return tree
+    hosts = [_host_tree(host) for host in permission.hosts]
+    return filled(
+        {
+            "Id": permission.id,
+            "Action": action_tree(permission.action),
+            "Deadline": permission.deadline,
+            "Extentions": [{"Type": "HostInfo", "Hosts": hosts}] if hosts else None,
+        }
+    )
 
 
 def _host_tree(host: messages.HostInfo) -> Tree:
     tree: Tree = {"Name": host.name, "State": host.state.value, "NodeId": host.node_id}
-    if host.interconnect_port:
-        tree["InterconnectPort"] = host.interconnect_port
-    return tree
+    return tree | filled({"InterconnectPort": host.interconnect_port or None})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from quorate.api.maintenance.action import Marker, StatusCode
 from quorate.maintenance import messages
 from quorate.server.broker.json_trees import Tree
-from quorate.server.broker.translation.actions import action_tree, permission_tree, status_tree
+from quorate.server.broker.translation.actions import action_tree, filled, permission_tree, status_tree
 from quorate.server.broker.translation.config import config_tree
 
 #: Wall-E's words for the broker's codes. Any other code is an error of the call, not a state of the task.
@@ -21,24 +21,18 @@ WALLE_WORDS: Final = {
 
 def permission_response(answer: messages.PermissionResponse) -> Tree:
     """TPermissionResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.request_id:
-        tree["RequestId"] = answer.request_id
-    if answer.permissions:
-        tree["Permissions"] = [permission_tree(permission) for permission in answer.permissions]
-    if answer.deadline is not None:
-        tree["Deadline"] = answer.deadline
-    if answer.refused:
-        tree["Refused"] = [action_tree(action) for action in answer.refused]
-    return tree
+    return _answered(
+        answer.status,
+        RequestId=answer.request_id,
+        Permissions=[permission_tree(permission) for permission in answer.permissions],
+        Deadline=answer.deadline,
+        Refused=[action_tree(action) for action in answer.refused],
+    )
 
 
 def manage_request_response(answer: messages.ManageRequestResponse) -> Tree:
     """TManageRequestResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.requests:
-        tree["Requests"] = [_scheduled_tree(request) for request in answer.requests]
-    return tree
+    return _answered(answer.status, Requests=[_scheduled_tree(request) for request in answer.requests])
 
 
 def _scheduled_tree(request: messages.ScheduledRequest) -> Tree:
@@ -50,35 +44,22 @@ def _scheduled_tree(request: messages.ScheduledRequest) -> Tree:
         "AvailabilityMode": request.availability_mode.value,
         "Priority": request.priority,
     }
-    if request.reason:
-        tree["Reason"] = request.reason
-    if request.position:
-        tree["Position"] = request.position
-    return tree
+    return tree | filled({"Reason": request.reason, "Position": request.position or None})
 
 
 def manage_permission_response(answer: messages.ManagePermissionResponse) -> Tree:
     """TManagePermissionResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.permissions:
-        tree["Permissions"] = [permission_tree(permission) for permission in answer.permissions]
-    return tree
+    return _answered(answer.status, Permissions=[permission_tree(permission) for permission in answer.permissions])
 
 
 def notification_response(answer: messages.NotificationResponse) -> Tree:
     """TNotificationResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.notification_id:
-        tree["NotificationId"] = answer.notification_id
-    return tree
+    return _answered(answer.status, NotificationId=answer.notification_id)
 
 
 def manage_notification_response(answer: messages.ManageNotificationResponse) -> Tree:
     """TManageNotificationResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.notifications:
-        tree["Notifications"] = [_notification_tree(stored) for stored in answer.notifications]
-    return tree
+    return _answered(answer.status, Notifications=[_notification_tree(stored) for stored in answer.notifications])
 
 
 def _notification_tree(stored: messages.StoredNotification) -> Tree:
@@ -88,69 +69,62 @@ def _notification_tree(stored: messages.StoredNotification) -> Tree:
         "Actions": [action_tree(action) for action in stored.actions],
         "Time": stored.time,
     }
-    if stored.reason:
-        tree["Reason"] = stored.reason
-    return tree
+    return tree | filled({"Reason": stored.reason})
 
 
 def plan_response(answer: messages.PlanResponse) -> Tree:
     """TPlanResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
+    tree = _answered(
+        answer.status,
+        Rounds=[{"Hosts": list(each.hosts), "Start": each.start, "End": each.end} for each in answer.rounds],
+        Blocked=[action_tree(action) for action in answer.blocked],
+    )
     if answer.estimated_end is not None:
         tree["LowerBound"] = answer.lower_bound
         tree["LowerBoundReason"] = answer.lower_bound_reason
         tree["EstimatedEnd"] = answer.estimated_end
-    if answer.rounds:
-        tree["Rounds"] = [{"Hosts": list(each.hosts), "Start": each.start, "End": each.end} for each in answer.rounds]
-    if answer.blocked:
-        tree["Blocked"] = [action_tree(action) for action in answer.blocked]
     return tree
 
 
 def ok_to_stop_response(answer: messages.OkToStopResponse) -> Tree:
     """TOkToStopResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
+    tree = _answered(answer.status, Refused=[action_tree(action) for action in answer.refused])
     if answer.status.code is StatusCode.OK:
         tree["Hosts"] = list(answer.hosts)
         tree["UpperBound"] = answer.upper_bound
-    if answer.refused:
-        tree["Refused"] = [action_tree(action) for action in answer.refused]
     return tree
 
 
 def status_only(answer: messages.MarkerResponse | messages.ConfigResponse | messages.WalleTaskAnswer) -> Tree:
     """An answer that is nothing but its status."""
-    return {"Status": status_tree(answer.status)}
+    return _answered(answer.status)
 
 
 def bare_status(status: messages.Status) -> Tree:
     """The same, where the broker answers with nothing else."""
-    return {"Status": status_tree(status)}
+    return _answered(status)
 
 
 def cluster_state_response(answer: messages.ClusterStateResponse) -> Tree:
     """TClusterStateResponse; the state is there only if it could be told."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.status.code is StatusCode.OK:
-        hosts = [_node_tree(node) for node in answer.hosts]
-        tree["State"] = {"Hosts": hosts, "Timestamp": answer.timestamp}
-    return tree
+    hosts = [_node_tree(node) for node in answer.hosts]
+    state = {"Hosts": hosts, "Timestamp": answer.timestamp}
+    return _answered(answer.status, State=state if answer.status.code is StatusCode.OK else None)
 
 
 def _node_tree(node: messages.NodeState) -> Tree:
-    location = {"DataCenter": node.data_center, "Room": node.room, "Rack": node.rack}
-    optional: Tree = {
-        "InterconnectPort": node.interconnect_port,
-        "Markers": _marker_names(node.markers),
-        "Location": {name: value for name, value in location.items() if value},
-        "StartTimeSeconds": node.start_time_seconds,
-        "Services": [_service_tree(service) for service in node.services],
-        "Devices": [_device_tree(device) for device in node.devices],
-        "Tenant": node.tenant,
-    }
     tree: Tree = {"Name": node.name, "State": node.state.value, "Timestamp": node.timestamp, "NodeId": node.node_id}
-    tree.update((name, value) for name, value in optional.items() if value)
-    return tree
+    return tree | filled(
+        {
+            "InterconnectPort": node.interconnect_port or None,
+            "Markers": _marker_names(node.markers),
+            "Location": filled({"DataCenter": node.data_center, "Room": node.room, "Rack": node.rack}),
+            "StartTimeSeconds": node.start_time_seconds or None,
+            "Services": [_service_tree(service) for service in node.services],
+            "Devices": [_device_tree(device) for device in node.devices],
+            "Tenant": node.tenant,
+        }
+    )
 
 
 def _service_tree(service: messages.ServiceState) -> Tree:
@@ -159,9 +133,7 @@ def _service_tree(service: messages.ServiceState) -> Tree:
 
 def _device_tree(device: messages.DeviceState) -> Tree:
     tree: Tree = {"Name": device.name, "State": device.state.value, "Timestamp": device.timestamp}
-    if device.markers:
-        tree["Markers"] = _marker_names(device.markers)
-    return tree
+    return tree | filled({"Markers": _marker_names(device.markers)})
 
 
 def _marker_names(markers: tuple[Marker, ...]) -> list[str]:
@@ -178,63 +150,41 @@ def config_response(answer: messages.ConfigResponse) -> Tree:
 
 def log_tail_response(answer: messages.LogTailResponse) -> Tree:
     """TGetLogTailResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.records:
-        tree["LogRecords"] = [_record_tree(record) for record in answer.records]
-    return tree
+    return _answered(answer.status, LogRecords=[_record_tree(record) for record in answer.records])
 
 
 def _record_tree(record: messages.LogLine) -> Tree:
     tree: Tree = {"Timestamp": record.timestamp, "RecordType": record.record_type.value}
-    if record.data:
-        tree["Data"] = dict(record.data)
-    if record.message:
-        tree["Message"] = record.message
-    return tree
+    return tree | filled({"Data": dict(record.data), "Message": record.message})
 
 
 def walle_create_response(answer: messages.WalleTaskAnswer) -> Tree:
-    """TWalleCreateTaskResponse."""
-    tree = status_only(answer)
-    return tree | _without_status(_task_tree(answer))
+    """TWalleCreateTaskResponse: the task, under the status of the call and not its own."""
+    return _task_tree(answer) | status_only(answer)
 
 
 def walle_list_response(answer: messages.WalleTasksResponse) -> Tree:
     """TWalleListTasksResponse."""
-    tree: Tree = {"Status": status_tree(answer.status)}
-    if answer.tasks:
-        tree["Tasks"] = [_task_tree(task) for task in answer.tasks]
-    return tree
+    return _answered(answer.status, Tasks=[_task_tree(task) for task in answer.tasks])
 
 
 def walle_check_response(answer: messages.WalleTaskAnswer) -> Tree:
     """TWalleCheckTaskResponse; no task where there is none."""
-    tree = status_only(answer)
-    if answer.status.code in WALLE_WORDS:
-        tree["Task"] = _task_tree(answer)
-    return tree
+    return _answered(answer.status, Task=_task_tree(answer) if answer.status.code in WALLE_WORDS else None)
 
 
 def change(happened: messages.Change) -> Tree:
     """TChange."""
     tree: Tree = {"Kind": happened.kind.value, "Verb": happened.verb.value}
-    if happened.id:
-        tree["Id"] = happened.id
-    if happened.owner:
-        tree["Owner"] = happened.owner
-    if happened.answer is not None:
-        tree["Answer"] = permission_response(happened.answer)
-    return tree
+    answer = permission_response(happened.answer) if happened.answer is not None else None
+    return tree | filled({"Id": happened.id, "Owner": happened.owner, "Answer": answer})
 
 
 def _task_tree(answer: messages.WalleTaskAnswer) -> Tree:
-    optional: Tree = {
-        "Hosts": answer.task.hosts,
-        "Status": WALLE_WORDS.get(answer.status.code, ""),
-        "Devices": answer.task.devices,
-    }
-    return {"TaskId": answer.task.id} | {name: value for name, value in optional.items() if value}
+    status = WALLE_WORDS.get(answer.status.code, "")
+    task = {"Hosts": answer.task.hosts, "Status": status, "Devices": answer.task.devices}
+    return {"TaskId": answer.task.id} | filled(task)
 
 
-def _without_status(tree: Tree) -> Tree:
-    return {name: value for name, value in tree.items() if name != "Status"}
+def _answered(status: messages.Status, **fields: Any) -> Tree:
+    return {"Status": status_tree(status)} | filled(fields)
