@@ -106,28 +106,53 @@ class Bed:
 
 
 @asynccontextmanager
+async def opened() -> AsyncIterator[EmbeddedStore]:
+    """An embedded store with a file of its own."""
+    with tempfile.TemporaryDirectory() as directory:
+        path, chance = Path(directory) / "bench.db", random.Random(1)
+        store = await EmbeddedStore.open(path, kinds=all_kinds(), clock=SystemClock(), random=chance)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def controlled(store: EmbeddedStore, written: Counter[tuple[str, str, str]]) -> AsyncIterator[None]:
+    """All controllers at work, and what they write counted."""
+    token = OWNER.set(CONTROLLERS)
+    counted: Any = Counted(store, CONTROLLERS, written)
+    clock, chance = SystemClock(), random.Random(1)
+    manager = Manager(counted, cluster_wide(), clock=clock, random=chance, identity="bench", freeze_gc=True)
+    managing = asyncio.create_task(manager.run())
+    OWNER.reset(token)
+    try:
+        yield
+    finally:
+        manager.stop()
+        await managing
+
+
+@asynccontextmanager
 async def bed(layout: Layout, shares: Shares) -> AsyncIterator[Bed]:
     """Everything running, with a pool of every disk and a class of three copies."""
-    clock, chance = SystemClock(), random.Random(1)
+    async with opened() as store, bed_on(store, layout, shares) as made:
+        yield made
+
+
+@asynccontextmanager
+async def bed_on(store: EmbeddedStore, layout: Layout, shares: Shares) -> AsyncIterator[Bed]:
+    """The same on a store that goes on."""
+    cluster = Cluster(layout, clock=SystemClock(), seed=1)
+    made = Bed(store, cluster, shares)
     async with AsyncExitStack() as ending:
-        directory = ending.enter_context(tempfile.TemporaryDirectory())
-        store = await EmbeddedStore.open(Path(directory) / "bench.db", kinds=all_kinds(), clock=clock, random=chance)
-        ending.push_async_callback(store.close)
-        cluster = Cluster(layout, clock=clock, seed=1)
-        made = Bed(store, cluster, shares)
-        token = OWNER.set(CONTROLLERS)
-        counted: Any = Counted(store, "controllers", made.written)
-        manager = Manager(counted, cluster_wide(), clock=clock, random=chance, identity="bench", freeze_gc=True)
-        managing = asyncio.create_task(manager.run())
-        OWNER.reset(token)
+        await ending.enter_async_context(controlled(store, made.written))
         await deliver(store, cluster.plans)
         token = OWNER.set(AGENTS)
-        await ending.enter_async_context(cluster.running(lambda _: Counted(store, "agents", made.written)))
+        await ending.enter_async_context(cluster.running(lambda _: Counted(store, AGENTS, made.written)))
         OWNER.reset(token)
         await _provide(store, layout)
         yield made
-        manager.stop()
-        await managing
 
 
 async def _provide(store: EmbeddedStore, layout: Layout) -> None:

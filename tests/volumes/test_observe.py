@@ -13,22 +13,24 @@ import pytest
 from quorate.api import core, labels, longhorn, names
 from quorate.api.conditions.inventory import Ready as InventoryReady
 from quorate.api.conditions.merging import merge
+from quorate.api.conditions.rv import AllReplicasReady
+from quorate.api.conditions.rvr import Ready as ReplicaReady
 from quorate.api.core.lease import LeaseSpec
 from quorate.api.core.node import NodeCondition, NodeStatus
 from quorate.api.longhorn.node import NodeStatus as InventoryStatus
 from quorate.api.meta import NodeName, ObjectMeta, Resource, VolumeName
 from quorate.api.quantity import Quantity
-from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeAttachment
-from quorate.api.storage.datamesh import FormationPhase
+from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeAttachment, ReplicatedVolumeReplica
+from quorate.api.storage.datamesh import EffectiveLayout, FormationPhase, PendingTransition
 from quorate.api.storage.rv import ReplicatedVolumeSpec
 from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
 from quorate.api.struct import replace
-from quorate.engine import Index, Key, Reader, Signal
+from quorate.engine import Index, Key, Reader, Signal, Watch
 from quorate.engine.cache import Cache
 from quorate.engine.store import ObjectList
 from quorate.volumes.controllers import controllers
 from quorate.volumes.observe import observe
-from quorate.volumes.watches import WATCHES, fan_out
+from quorate.volumes.watches import OF_REPLICAS, OF_VOLUMES, WATCHES, fan_out
 from tests.volumes.volume.making import (
     NOW,
     granted,
@@ -327,3 +329,55 @@ def test_only_changes_that_a_volume_cares_about_are_heard(
     before: Resource | None, after: Resource | None, expected: bool
 ) -> None:
     assert heard(before, after) is expected
+
+
+# What is only said of a volume and its replicas wakes neither of their reconcilers.
+
+
+def matters(watches: tuple[Watch[Any], ...], before: Resource, after: Resource) -> bool:
+    watch = next(each for each in watches if each.cls is type(before))
+    return watch.when is None or watch.when(before, after)
+
+
+def said_of_volume(**said: Any) -> ReplicatedVolume:
+    found = volume(status(None, members=members_of(THREE)))
+    return replace(found, status=replace(found.status, **said))
+
+
+def said_of_replica(**said: Any) -> ReplicatedVolumeReplica:
+    found = preconfigured(0).replica
+    return replace(found, status=replace(found.status, **said))
+
+
+WORDS = merge((), [AllReplicasReady.REPLICAS_NOT_READY("not ready: [1]")], now=NOW)
+READY = merge((), [ReplicaReady.READY()], now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "to_volumes", "to_replicas"),
+    [
+        (said_of_volume(), said_of_volume(message="m", conditions=WORDS), False, False),
+        (said_of_volume(), said_of_volume(effective_layout=EffectiveLayout(stale_agents=1)), False, False),
+        (said_of_volume(), said_of_volume(datamesh_revision=9), True, True),
+        (said_of_volume(), said_of_volume(published_on=(node(1),)), True, True),
+        (said_of_replica(), said_of_replica(message="m", size=Quantity("1Gi")), False, False),
+        (said_of_replica(), said_of_replica(conditions=READY), True, False),
+        (said_of_replica(), said_of_replica(datamesh_revision=9), True, True),
+        (said_of_replica(), said_of_replica(datamesh_pending_transition=PendingTransition(member=True)), True, True),
+    ],
+)
+def test_words_alone_wake_nobody_and_everything_else_does(
+    before: Resource, after: Resource, to_volumes: bool, to_replicas: bool
+) -> None:
+    renamed = replace(after, metadata=replace(after.metadata, resource_version="9"))
+    assert matters(OF_VOLUMES, before, renamed) is to_volumes
+    assert matters(OF_REPLICAS, before, renamed) is to_replicas
+
+
+@pytest.mark.parametrize("found", [said_of_volume(), said_of_replica()])
+def test_a_change_of_metadata_or_of_the_spec_is_heard(found: Resource) -> None:
+    deleting = replace(found, metadata=replace(found.metadata, deletion_timestamp=NOW))
+    annotated = replace(found, metadata=replace(found.metadata, annotations={"a": "b"}))
+    for after in (deleting, annotated):
+        assert matters(OF_VOLUMES, found, after)
+        assert matters(OF_REPLICAS, found, after)

@@ -24,7 +24,7 @@ from quorate.api.storage import (
 )
 from quorate.api.storage.datamesh import Member
 from quorate.engine import Index, Reader
-from quorate.volumes import evacuation
+from quorate.volumes import births, evacuation
 from quorate.volumes.disks import LEDGER_OF_DISK, disks_of
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView, piece_of
 
@@ -61,6 +61,7 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
     ),
     Index(DiskSchedule, LEDGERS_OF, _entries),
     Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: (ledger.spec.name,)),
+    *births.INDEXES,
 )
 
 
@@ -98,6 +99,7 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
         disks=disks_of(reader, pool) if homeless and pool is not None else {},
         nodes=nodes,
         config=config,
+        others_forming=births.under_way(reader) if rv is not None and births.is_unborn(rv) else (),
     )
 
 

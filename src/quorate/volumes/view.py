@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 from quorate.api import core
@@ -189,6 +190,8 @@ class VolumeView:
     #: Of its replicas, and those that are to use it.
     nodes: Mapping[NodeName, NodeView] = field(default_factory=dict)
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
+    #: Of a volume whose formation has not begun: since when the phases of others have lasted.
+    others_forming: tuple[datetime, ...] = ()
     #: By member: the permissions by which its node, its drives or itself may go down.
     holds: Mapping[ReplicaName, tuple[tuple[Thing, Hold], ...]] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ wakes them through a Signal; it writes nothing. Each is heard only when somethin
 | Node, longhorn; Lease  | its agent falls silent, speaks again or ends        | the same                              |
 | DiskSchedule           | it can give more than before                        | volumes that wait for space there     |
 | node, drive or replica | a permission begins or ends (``quorate.locks``)     | volumes that are there                |
+| ReplicatedVolume       | its formation is over                               | those whose turn it is (``births``)   |
 
 A ledger wakes a volume directly while the volume's request and its answer differ; so it does, with both asked, in the
 moment when the answer comes.
@@ -37,7 +38,7 @@ from quorate.api.conditions.rvr import SatisfyEligibleNodes
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.longhorn.disk_schedule import DiskScheduledResourcesStatus, EntryState
-from quorate.api.meta import ConditionStatus, NodeName, Resource
+from quorate.api.meta import ConditionStatus, NodeName, ObjectMeta, Resource
 from quorate.api.names import volume_of_replica
 from quorate.api.storage import (
     DRBDResourceOperation,
@@ -50,10 +51,11 @@ from quorate.api.storage import (
     ReplicatedVolumeReplica,
 )
 from quorate.api.storage.rsp import EligibleNode
-from quorate.api.struct import replace
+from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys, own_key
 from quorate.locks import Sort
-from quorate.volumes import evacuation
+from quorate.volumes import births, evacuation
 
 VOLUMES_OF_CLASS: Final = "volumes of a class"
 VOLUMES_OF_POOL: Final = "volumes of a pool"
@@ -110,27 +112,51 @@ def _settled(answer: DiskScheduledResourcesStatus | None, size: int) -> bool:
     return answer is not None and answer.requested_size == size and answer.state is EntryState.SCHEDULED
 
 
-def _matters_to_replicas(before: ReplicatedVolume | None, after: ReplicatedVolume | None) -> bool:
-    """Whether a volume changes in more than in what is said of it."""
-    return before is None or after is None or _without_report(before) != _without_report(after)
+#: What is only said of a volume, or of a replica: for people, and for whoever asks how it is. Nothing is decided by it.
+_WORDS_OF_A_VOLUME: Final = ("observed_generation", "phase", "message", "conditions", "effective_layout")
+_WORDS_OF_A_REPLICA: Final = (
+    "observed_generation",
+    "phase",
+    "message",
+    "conditions",
+    "addresses",
+    "backing_volume",
+    "size",
+    "peers",
+)
+_OF_METADATA: Final = tuple(name for name in ObjectMeta.__struct_fields__ if name != "resource_version")
+_OF_A_VOLUME: Final = tuple(name for name in ReplicatedVolumeStatus.__struct_fields__ if name not in _WORDS_OF_A_VOLUME)
+_OF_A_REPLICA: Final = tuple(
+    name for name in ReplicatedVolumeReplicaStatus.__struct_fields__ if name not in _WORDS_OF_A_REPLICA
+)
 
 
-def _without_report(volume: ReplicatedVolume) -> ReplicatedVolume:
-    status = replace(volume.status, phase=None, message="", conditions=(), observed_generation=None)
-    return replace(volume, metadata=replace(volume.metadata, resource_version=""), status=status)
+def _volume_changed(before: ReplicatedVolume | None, after: ReplicatedVolume | None) -> bool:
+    """Whether a volume changes in more than words."""
+    return before is None or after is None or _differ(before, after, _OF_A_VOLUME)
+
+
+def _replica_changed(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    """Whether a replica changes in more than words."""
+    return before is None or after is None or _differ(before, after, _OF_A_REPLICA)
 
 
 def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    """Whether a replica changes in more than in what is said of it: of that, its volume looks at Ready alone."""
-    return before is None or after is None or _without_words(before) != _without_words(after)
+    """The same; of the words its volume looks at Ready alone."""
+    return _replica_changed(before, after) or _is_ready(before) != _is_ready(after)
 
 
-def _without_words(replica: ReplicatedVolumeReplica) -> tuple[ReplicatedVolumeReplica, bool]:
-    words: dict[str, Any] = {"phase": None, "message": "", "conditions": (), "observed_generation": None}
-    shown: dict[str, Any] = {"addresses": (), "backing_volume": None, "size": None, "peers": ()}
-    metadata, status = replace(replica.metadata, resource_version=""), replace(replica.status, **words, **shown)
-    ready = conditions.is_true(replica.status.conditions, ReplicaReady)
-    return replace(replica, metadata=metadata, status=status), ready
+def _is_ready(replica: ReplicatedVolumeReplica | None) -> bool:
+    return replica is not None and conditions.is_true(replica.status.conditions, ReplicaReady)
+
+
+def _differ(before: Any, after: Any, fields: tuple[str, ...]) -> bool:
+    """Whether two states of an object differ in its spec, in these fields of its status, or in its metadata."""
+    old, new = before.status, after.status
+    if any(getattr(old, name) != getattr(new, name) for name in fields) or before.spec != after.spec:
+        return True
+    was, is_now = before.metadata, after.metadata
+    return any(getattr(was, name) != getattr(is_now, name) for name in _OF_METADATA)
 
 
 #: For every reconciler of this package, beside its own signal from ``fan_out``.
@@ -151,9 +177,18 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
 )
 
 
-#: The same for the reconcilers of volumes and of replicas: what the one says of its own objects wakes not the other.
-OF_VOLUMES: Final = (WATCHES[0], Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume), *WATCHES[2:])
-OF_REPLICAS: Final = (Watch(ReplicatedVolume, own_key, _matters_to_replicas), *WATCHES[1:])
+#: The same for the reconcilers of volumes and of replicas, who look at all of a volume: what either only says of its
+#: objects wakes neither. The pass that said it would say the same again.
+OF_VOLUMES: Final[tuple[Watch[Any], ...]] = (
+    Watch(ReplicatedVolume, own_key, _volume_changed),
+    Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume),
+    *WATCHES[2:],
+)
+OF_REPLICAS: Final[tuple[Watch[Any], ...]] = (
+    Watch(ReplicatedVolume, own_key, _volume_changed),
+    Watch(ReplicatedVolumeReplica, _of_replica, _replica_changed),
+    *WATCHES[2:],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +216,7 @@ def fan_out(signal: Signal, held: Signal | None = None) -> Controller[Any]:
             Watch(longhorn.Node, _topic("node"), when=_agent_changed),
             Watch(Lease, _of_lease, when=_holder_changed),
             Watch(DiskSchedule, _of_disk, when=_can_give_more),
-            Watch(ReplicatedVolume, no_keys),
+            Watch(ReplicatedVolume, _next_turn, when=births.ended),
             Watch(ReplicatedVolumeReplica, no_keys),
             Watch(LVMVolumeGroup, no_keys),
         ),
@@ -205,6 +240,10 @@ def _of_lease(lease: Lease) -> Iterable[Key]:
 
 def _of_disk(schedule: DiskSchedule) -> Iterable[Key]:
     return (Key("disk", schedule.spec.name),)
+
+
+def _next_turn(_: ReplicatedVolume) -> Iterable[Key]:
+    return (Key("turn", ""),)
 
 
 def _concerned(reader: Reader, subject: Key) -> Concerned | None:
@@ -294,6 +333,7 @@ _SUBJECTS: Final[Mapping[str, Callable[[Reader, str], Iterable[str]]]] = {
     "disk": _volumes_for_disk,
     "drive": _volumes_on_drive,
     "replica": _volume_of,
+    "turn": lambda reader, _: births.called(reader),
 }
 
 
@@ -335,6 +375,7 @@ _INDEXES: Final[tuple[Index[Any], ...]] = (
         lambda group: (device.drive_uuid for device in group.status.devices if device.drive_uuid),
     ),
     Index(ReplicatedVolumeReplica, WITHOUT_PLACE, _if_without_place),
+    *births.INDEXES,
 )
 
 

@@ -96,7 +96,7 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     writes = (*_metadata(rv, outcome.spent_annotations), *outcome.writes)
     if _releases(rv, outcome.writes):
         return Plan(writes=outcome.writes)
-    patience = untold(rv.status, now, copying=outcome.copying)
+    patience = outcome.untold or untold(rv.status, now, copying=outcome.copying)
     if patience is not None and not outcome.advances and not rv.deleting:
         return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
     decided = view.with_status(outcome.status)

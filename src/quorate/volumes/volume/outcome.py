@@ -21,6 +21,8 @@ class Outcome:
     wait: Wait | None = None
     #: It only waits for its first data, on their way: that goes without saying for longer (``settling``).
     copying: bool = False
+    #: Seconds for which all of this goes without saying; None: it does not.
+    untold: float | None = None
     #: Seconds after which to look again.
     again: float | None = None
     #: Annotations of the volume that have done their work.

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.quantity import Quantity
+from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import (
     Datamesh,
     Formation,
@@ -23,6 +24,8 @@ from quorate.api.storage.datamesh import (
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
 from quorate.api.struct import replace
+from quorate.volumes import births
+from quorate.volumes.settling import young
 from quorate.volumes.sizes import in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.outcome import Outcome
@@ -46,6 +49,8 @@ def begin(view: VolumeView, now: datetime) -> Outcome:
             (Blocker("ReplicatedStoragePool", pool),),
         )
         return Outcome(rv.status, wait=wait)
+    if births.is_full(view.others_forming, now):
+        return _let_wait(rv, now)
     minor = rv.status.drbd.config.device_minor
     status = replace(
         rv.status,
@@ -65,6 +70,12 @@ def begin(view: VolumeView, now: datetime) -> Outcome:
         datamesh_pending_replica_transitions=(),
     )
     return Outcome(_moved(status, FormationPhase.PRECONFIGURE, now), advances=True)
+
+
+def _let_wait(rv: ReplicatedVolume, now: datetime) -> Outcome:
+    wait = Wait("WaitingForTurn", f"{births.AT_ONCE} volumes are being formed: its turn comes when some of them are")
+    patience = young(rv.metadata.creation_timestamp, now, births.PATIENCE)
+    return Outcome(rv.status, wait=wait, again=births.LOOK, untold=patience)
 
 
 def enter(status: ReplicatedVolumeStatus, phase: FormationPhase, now: datetime) -> Outcome:
