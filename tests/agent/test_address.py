@@ -66,8 +66,20 @@ def reasons(choice: Choice) -> list[str]:
 def test_a_port_is_tried_before_it_is_given() -> None:
     first = chosen(replica(1))
     assert first.writes == ()
-    assert first.to_try == (7000, 7001, 7002, 7003)
+    assert first.to_try == (7000,)
     assert given_to(chosen(replica(1), tried={7000: True, 7001: True})) == [("pvc-1-0", 7000)]
+
+
+def test_as_many_are_tried_at_once_as_are_needed_and_were_found_taken() -> None:
+    assert chosen(replica(1), replica(2), replica(3, 7001)).to_try == (7000, 7002)
+    assert chosen(replica(1), tried={7000: False}).to_try == (7001, 7002)
+    everybody = chosen(*(replica(number) for number in range(100)), ports=(7000, 7999))
+    assert everybody.to_try == tuple(range(7000, 7000 + address.AT_ONCE))
+
+
+def test_several_are_given_theirs_at_once_the_oldest_first_each_another() -> None:
+    there = (replica(1, 7000), replica(4), replica(2), replica(3))
+    assert given_to(chosen(*there, tried={7001: True, 7002: True})) == [("pvc-2-0", 7001), ("pvc-3-0", 7002)]
 
 
 def test_the_lowest_port_that_nobody_has_is_given() -> None:

@@ -99,6 +99,47 @@ async def test_work_holds_the_names_beside_its_own_and_waits_for_them(sim: Simul
 
 
 @simulated
+async def test_those_who_wait_for_a_name_beside_their_own_are_told_one_after_the_other(sim: Simulation) -> None:
+    """Thirty pieces of work on one group: each is told as often as it had to wait, and no oftener."""
+    node, machine = scripted_node(sim.clock)
+    machine.slow["a"] = 0.1
+    told: list[int] = []
+
+    def ask(number: int) -> None:
+        node.hands.start(f"w{number}", (step("a"),), asks[number], beside=("group",))
+
+    def asked(number: int) -> Callable[[], None]:
+        def again() -> None:
+            told.append(number)
+            if number and told.count(number) == 1:
+                ask(number)
+
+        return again
+
+    asks = [asked(number) for number in range(30)]
+    for number in range(30):
+        ask(number)
+    await sim.clock.sleep(4)
+    assert len(machine.ran) == 30
+    assert machine.most_at_once == 1
+    assert told == [0, *(number for number in range(1, 30) for _ in ("its turn", "its end"))]
+
+
+@simulated
+async def test_one_who_makes_no_use_of_his_turn_holds_nobody_up(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    machine.slow["a"] = 1.0
+    idle, waiting = Told(), Told()
+    node.hands.start("w", (step("a"),), Told(), beside=("group",))
+    assert not node.hands.start("idle", (step("b"),), idle, beside=("group",))
+    assert not node.hands.start("waiting", (step("b"),), waiting, beside=("group",))
+    await sim.clock.sleep(1.5)
+    assert (idle.times, waiting.times) == (1, 0)
+    await sim.clock.sleep(1.0)
+    assert (idle.times, waiting.times) == (1, 1)
+
+
+@simulated
 async def test_other_names_go_on_meanwhile_within_the_slots(sim: Simulation) -> None:
     node, machine = scripted_node(sim.clock, slots=3)
     machine.slow["a"] = 1.0

@@ -3,7 +3,7 @@
 Kept once chosen, with two exceptions: of two replicas with one port the younger chooses again, and an address that is
 not the node's any more is replaced by one that is, with the same port. One worker gives the ports out,
 from a cache that has its own writes, so no two replicas get one. Whether a port can really be listened on is tried
-before it is given.
+before it is given: as many as are needed, and the more at once the more of them were found to be taken.
 
 Until there is an address the replica's ``errors.lastConfigError`` is ours: its reason says why there is none.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from random import Random
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ class Choice:
 
 
 def choose(view: Addresses) -> Choice:
-    """One address at a time: the next pass sees it."""
+    """Addresses for those without, as far as free ports are known."""
     if stale := [replica for replica in view.replicas if _is_stale(view, replica)]:
         return Choice(writes=tuple(_moved(replica, view.ip) for replica in stale))
     homeless = _without_address(view.replicas)
@@ -82,7 +82,8 @@ def choose(view: Addresses) -> Choice:
         return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address (IPv4)")
     used = {address.port for replica in view.replicas if (address := _address(replica)) and replica not in homeless}
     every = range(view.min_port, view.max_port + 1)
-    left = list(islice((port for port in every if port not in used and view.tried.get(port, True)), AT_ONCE))
+    needed = min(AT_ONCE, len(homeless) + sum(not free for free in view.tried.values()))
+    left = list(islice((port for port in every if port not in used and view.tried.get(port, True)), needed))
     if not left:
         message = f"no port from {view.min_port} to {view.max_port} is free on the node"
         return _refused(homeless, AddressConfigured.NO_FREE_PORT_AVAILABLE.code, message, again=LATER)
@@ -91,7 +92,8 @@ def choose(view: Addresses) -> Choice:
         if view.failing:
             return Choice(again=LATER)
         return Choice(to_try=tuple(port for port in left if port not in view.tried))
-    return Choice(writes=(_given(homeless[0], Address(ipv4=view.ip, port=left[0])),))
+    given = zip(homeless, takewhile(view.tried.__contains__, left), strict=False)
+    return Choice(writes=tuple(_given(replica, Address(ipv4=view.ip, port=port)) for replica, port in given))
 
 
 def _without_address(replicas: Iterable[ReplicatedVolumeReplica]) -> list[ReplicatedVolumeReplica]:

@@ -5,6 +5,8 @@ its outcomes are in ``memory`` and ``done`` is called, which wakes the key for t
 
 - Work is named by a text such as ``drbd/pvc-1``: what must not be done at the same time has the same name. Asking for
   more while it is under way starts nothing, and ``done`` is called all the same when the present work has ended.
+- Work may hold other names beside its own, such as that of a volume group. Who wants one of those is told when it is
+  his turn, one after the other: were a hundred told at once, ninety-nine would ask in vain, each time.
 - At most ``slots`` commands run at once on the node. Urgent work has a few of its own, looks included: what keeps two
   primaries apart waits neither for sixteen slow ``up``s nor for five hundred looks that one cut has asked for.
 - A command that is silent for too long counts as hung. It gives its slot back; until its process has really ended
@@ -33,6 +35,8 @@ SLOTS = 16
 URGENT_SLOTS = 4
 #: Seconds between two looks at whether a hung command has ended.
 HUNG_POLL = 1.0
+#: Seconds after which the next in a line has his turn, if the one before has made no use of it.
+TURN = 1.0
 #: Seconds that a step under way may take to end when the agent stops.
 GRACE = 5.0
 
@@ -62,6 +66,8 @@ class Hands:
         self._urgent: ContextVar[bool] = ContextVar("urgent", default=False)
         #: By name of the work, whom to tell of its end.
         self._under_way: dict[str, dict[Callable[[], None], None]] = {}
+        #: By name, who waits to hold it beside his own, in the order in which they came.
+        self._lines: dict[str, dict[Callable[[], None], None]] = {}
         self._hung: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -78,16 +84,22 @@ class Hands:
         """Begin to carry out steps under this name; returns whether they were begun.
 
         They are not while other work of that name, or of one in ``beside``, is under way, or a command of it hangs;
-        and while they are, nothing else begins under any of these names. ``done`` is called in either
-        case, however often an equal one is handed over, when what is under way has ended, and before when it hangs.
+        and while they are, nothing else begins under any of these names. ``done`` is called in either case, however
+        often an equal one is handed over: when what is under way of that name has ended, and before when it hangs;
+        when a name in ``beside`` is free again, and those who asked for it before have had their turn.
         """
         names = (work, *beside)
-        for name in names:
+        if work in self._under_way:
+            self._under_way[work][done] = None
+            return False
+        for name in beside:
             if name in self._under_way:
-                self._under_way[name][done] = None
+                self._lines.setdefault(name, {})[done] = None
                 return False
         if self._closing:
             return False
+        for name in beside:
+            self._lines.get(name, {}).pop(done, None)
         self._under_way.update({name: {done: None} for name in names})
         task = asyncio.create_task(self._carry_out(names, tuple(steps), urgent), name=f"work on {work}")
         self._tasks.add(task)
@@ -130,6 +142,20 @@ class Hands:
             self._hung.pop(work, None)
             for done in {done: None for name in names for done in self._under_way.pop(name)}:
                 done()
+            for name in names:
+                self._next_in_line(name)
+
+    def _next_in_line(self, name: str) -> None:
+        """Tell the next one who waits for a name that it is free; and the one after him, if he makes no use of it."""
+        line = self._lines.get(name)
+        if not line:
+            self._lines.pop(name, None)
+        elif name not in self._under_way and not self._closing:
+            done = next(iter(line))
+            del line[done]
+            done()
+            if line:
+                asyncio.get_running_loop().call_later(TURN, self._next_in_line, name)
 
     async def _succeeds(self, names: tuple[str, ...], step: Step, last: Outcome | None) -> bool:
         work = names[0]
@@ -193,7 +219,7 @@ class Hands:
         """Hold the name of the work until the hung command has ended; who waits for it is told that it hangs."""
         log.warning("a command hangs", work=names[0], command=words(step), error=str(error))
         self._hung[names[0]] = words(step)
-        for done in {done: None for name in names for done in self._under_way[name]}:
+        for done in {done: None for name in names for done in (*self._under_way[name], *self._lines.get(name, ()))}:
             done()
         while error.still_there() and not self._closing:
             await self._clock.sleep(HUNG_POLL)

@@ -4,12 +4,14 @@ One ``lvs`` shows every logical volume of a node. Were all of it in doubt whenev
 that are made at the same time would need n looks each. So each is marked by its name, and a look that began after the
 mark clears it. The invariant that everybody relies on:
 
-    what ``holds`` says of a name is true of the last look: no command of ours that could have changed that thing has
-    begun since the look did, nor ended.
+    what holds of a thing is what the last look showed of it, and no command of ours that could have changed that
+    thing has begun, or ended, since that look began.
 
 It rests on who marks. Before a command begins, and again after it has ended, however it ended, the hands mark all that
-it changes (``Run.changes``): one name for a command on one thing, everything for one that changes what there is. What
-others do to the machine nobody marks; looks from time to time find it.
+it changes (``Run.changes``): one name for a command on one thing, everything for one that changes what there is. A look
+in the middle of a command may show what was before. So whoever changes a thing holds the name of its work meanwhile,
+and nobody else who would change it, or let go of it, can begin. What others do to the machine nobody marks; looks from
+time to time find it.
 """
 
 from __future__ import annotations

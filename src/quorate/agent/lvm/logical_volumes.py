@@ -154,6 +154,9 @@ class LogicalVolumes:
         writes: list[Write] = []
         if decision.backing_size_ahead is not None and piece.replica is not None:
             writes.append(_written_ahead(piece.replica, decision.backing_size_ahead))
+        if decision.release and self._node.hands.busy(volume_work(llv.name)):
+            # What was seen to be gone may be on its way.
+            return Plan(effects=(partial(self._start, Work(volume_work(llv.name), ()), self._done(key_of(llv))),))
         if decision.release:
             writes.append(ReleaseFinalizer(llv, finalizers.AGENT, after=()))
             return Plan(writes=tuple(writes))
@@ -173,8 +176,10 @@ class LogicalVolumes:
         if decision.look_at_groups and not piece.pauses[1]:
             yield partial(self._looker.ask_for_groups, signal, key)
         if decision.work is not None:
-            done = Done(self._looker, signal, (key,))
-            yield partial(self._start, decision.work, done)
+            yield partial(self._start, decision.work, self._done(key))
+
+    def _done(self, key: Key) -> Done:
+        return Done(self._looker, self._node.disks, (key,))
 
     def _start(self, work: Work, done: Done) -> None:
         if work.heavy:
