@@ -7,7 +7,8 @@ server had at some version, at or after the one at which we last saw it: never o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Collection, Iterable
 
 import pytest
 from hypothesis import settings
@@ -21,6 +22,7 @@ from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
 from quorate.engine.reader import Reader
 from quorate.engine.selectors import equals
+from quorate.engine.simulation import Simulation, for_each_seed
 from quorate.engine.store import EventType, ObjectList, WatchEvent
 from tests.support.kinds import Gadget, Widget, WidgetSpec
 
@@ -381,3 +383,35 @@ def test_a_subscription_ends_when_asked_to() -> None:
     end()
     cache.wrote(widget("b", 2))
     assert heard == ["a"]
+
+
+def test_who_follows_is_told_together_of_what_changed_together_and_of_every_change_after_it_was_made() -> None:
+    async def main(sim: Simulation) -> None:
+        cache = Cache(Widget)
+        told: list[list[str]] = []
+        #: The version of each object at which the follower was last told of it.
+        known: dict[Key, str] = {}
+
+        def follower(keys: Collection[Key]) -> None:
+            told.append([key.name for key in keys])
+            for key in keys:
+                found = cache.get(key)
+                known[key] = found.metadata.resource_version if found is not None else ""
+
+        end = cache.follow(follower)
+        cache.replace(ObjectList((widget("a", 1), widget("b", 2)), "2"))
+        cache.observe(WatchEvent(EventType.MODIFIED, "3", widget("a", 3)))
+        assert not told
+        await sim.clock.sleep(1)
+        assert told == [["a", "b"]]
+        cache.wrote(widget("b", 4))
+        await asyncio.sleep(0)
+        cache.deleted(Key("", "b"), "uid-b")
+        await sim.clock.sleep(1)
+        assert known == {Key("", "a"): "3", Key("", "b"): ""}
+        end()
+        cache.observe(WatchEvent(EventType.MODIFIED, "5", widget("a", 5)))
+        await sim.clock.sleep(1)
+        assert known[Key("", "a")] == "3"
+
+    for_each_seed(main)

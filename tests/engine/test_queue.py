@@ -27,10 +27,10 @@ class Wanted:
 
     due: float
     priority: int
-    #: Counters of the model: when it was asked for that time, when it became ready, when it came to its priority.
+    #: Counters of the model: when it was asked for that time, and when it came to its priority.
     asked_turn: int = 0
-    ready_turn: int = 0
     level_turn: int = 0
+    ready: bool = False
 
 
 class TightQueue(KeyQueue):
@@ -65,7 +65,7 @@ class QueueMachine(RuleBasedStateMachine):
             if priority > wanted.priority:
                 wanted.priority = priority
                 wanted.level_turn = self.next_turn()
-            if not wanted.ready_turn and self.now + delay < wanted.due:
+            if not wanted.ready and self.now + delay < wanted.due:
                 wanted.due = self.now + delay
                 wanted.asked_turn = self.next_turn()
         self.mark_ready()
@@ -74,11 +74,12 @@ class QueueMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(key=st.sampled_from(KEYS))
-    def wake(self, key: Key) -> None:
-        held = self.again if key in self.taken else self.wanted
-        assert self.queue.wake(key, self.now) == (key not in held)
-        self.note(key, FRESH, 0.0)
+    @rule(keys=st.lists(st.sampled_from(KEYS), unique=True))
+    def wake(self, keys: list[Key]) -> None:
+        asked_for = [key in (self.again if key in self.taken else self.wanted) for key in keys]
+        assert self.queue.wake(keys, self.now) == asked_for.count(False)
+        for key in keys:
+            self.note(key, FRESH, 0.0)
 
     @rule(held=st.booleans())
     def take(self, held: bool) -> None:
@@ -111,13 +112,13 @@ class QueueMachine(RuleBasedStateMachine):
     def the_next_due_time_is_the_earliest_of_those_not_ready(self) -> None:
         self.queue.ready(self.now)
         self.mark_ready()
-        waiting = [wanted.due for wanted in self.wanted.values() if not wanted.ready_turn]
+        waiting = [wanted.due for wanted in self.wanted.values() if not wanted.ready]
         assert self.queue.next_due() == min(waiting, default=None)
 
     @invariant()
     def it_knows_how_many_are_ready(self) -> None:
         self.mark_ready()
-        ready = Counter(wanted.priority for wanted in self.wanted.values() if wanted.ready_turn)
+        ready = Counter(wanted.priority for wanted in self.wanted.values() if wanted.ready)
         assert self.queue.ready(self.now) == ready.total()
         assert {level: count for level, count in self.queue.depth().items() if count} == dict(ready)
         assert set(self.queue.taken()) == self.taken
@@ -131,19 +132,20 @@ class QueueMachine(RuleBasedStateMachine):
         return self.turn
 
     def mark_ready(self) -> None:
-        due = [wanted for wanted in self.wanted.values() if wanted.due <= self.now and not wanted.ready_turn]
+        due = [wanted for wanted in self.wanted.values() if wanted.due <= self.now and not wanted.ready]
         for wanted in sorted(due, key=lambda wanted: (wanted.due, wanted.asked_turn)):
-            wanted.ready_turn = wanted.level_turn = self.next_turn()
+            wanted.ready = True
+            wanted.level_turn = self.next_turn()
 
     def expected(self) -> Key | None:
-        ready = {key: wanted for key, wanted in self.wanted.items() if wanted.ready_turn}
+        ready = {key: wanted for key, wanted in self.wanted.items() if wanted.ready}
         if not ready:
             return None
         if self.passes % FAIRNESS == FAIRNESS - 1:
             heads: dict[int, Key] = {}
             for key, wanted in sorted(ready.items(), key=lambda item: item[1].level_turn):
                 heads.setdefault(wanted.priority, key)
-            return min(heads.values(), key=lambda key: ready[key].ready_turn)
+            return min(heads.values(), key=lambda key: (ready[key].due, ready[key].priority))
         return min(ready, key=lambda key: (-ready[key].priority, ready[key].level_turn))
 
 
@@ -156,16 +158,12 @@ class Silent:
 
     def __init__(self) -> None:
         self.heard: Counter[str] = Counter()
-        self.waits: list[float] = []
 
-    def added(self) -> None:
-        self.heard["added"] += 1
+    def added(self, keys: int = 1, /) -> None:
+        self.heard["added"] += keys
 
     def retried(self) -> None:
         self.heard["retried"] += 1
-
-    def started(self, waited: float) -> None:
-        self.waits.append(waited)
 
     def finished(self, took: float) -> None:
         self.heard["finished"] += 1
@@ -388,16 +386,15 @@ def test_back_off_never_overflows(failures: int) -> None:
 
 def test_a_key_that_nothing_was_to_be_done_about_is_looked_at_once_for_all_that_happens_while_it_rests() -> None:
     queue = KeyQueue()
-    queue.wake(KEYS[0], 0.0)
+    queue.wake(KEYS[:1], 0.0)
     assert queue.pop(0.0) is not None
     queue.rest(KEYS[0], 0.0, until=1.0)
-    queue.wake(KEYS[0], 0.2)
-    queue.wake(KEYS[0], 0.9)
-    queue.wake(KEYS[1], 0.9)
+    queue.wake(KEYS[:1], 0.2)
+    queue.wake(KEYS[:2], 0.9)
     assert queue.pop(0.9) == (KEYS[1], FRESH, 0.9)
     assert (queue.pop(0.99), queue.next_due()) == (None, 1.0)
     assert queue.pop(1.0) == (KEYS[0], FRESH, 1.0)
-    queue.wake(KEYS[0], 1.1)
+    queue.wake(KEYS[:1], 1.1)
     assert queue.pop(1.1) == (KEYS[0], FRESH, 1.1), "rest is over, and only a pass that finds nothing begins another"
 
 

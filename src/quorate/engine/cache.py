@@ -17,7 +17,7 @@ synchronous and without I/O; ``engine.reflector`` feeds it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -31,6 +31,8 @@ R = TypeVar("R", bound=Resource)
 
 #: Called after each change with the object's key, and the object before and after it; None is "not there".
 Handler = Callable[[Key, R | None, R | None], None]
+#: Called soon after changes, with the keys of all that has changed meanwhile.
+Follower = Callable[[Collection[Key]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ class Cache(Generic[R]):
         self._indexes = {index.name: IndexTable(index, panicked) for index in indexes}
         self._graves: dict[Key, _Grave] = {}
         self._handlers: list[Handler[R]] = []
+        self._followers: list[Follower] = []
+        #: What the followers are still to be told of, in the order of the changes.
+        self._news: dict[Key, None] = {}
 
     # Reading
 
@@ -116,6 +121,15 @@ class Cache(Generic[R]):
         """Call ``handler`` on every change from now on; the returned function ends that."""
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
+
+    def follow(self, follower: Follower) -> Callable[[], None]:
+        """Tell ``follower`` which keys have changed, from now on; the returned function ends that.
+
+        Changes come in bursts, as writers share a commit. Who only has to look again is told once of all that came in
+        one turn of the event loop: telling 25 queues of each change by itself was a quarter of what a write cost.
+        """
+        self._followers.append(follower)
+        return lambda: self._followers.remove(follower)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -220,6 +234,15 @@ class Cache(Generic[R]):
             index.update(key, old, new)
         for handler in tuple(self._handlers):
             handler(key, old, new)
+        if self._followers:
+            if not self._news:
+                asyncio.get_running_loop().call_soon(self._tell)
+            self._news[key] = None
+
+    def _tell(self) -> None:
+        news, self._news = self._news, {}
+        for follower in tuple(self._followers):
+            follower(news.keys())
 
 
 def _version_of(obj: Resource) -> int:

@@ -102,7 +102,7 @@ class ControllerMetrics:
         self.added = metrics.adds.labels(name, name).add
         self.retried = metrics.retries.labels(name, name).inc
         waited = metrics.queue_seconds.labels(name, name)
-        self.started, self.all_started = waited.add, waited.add_all
+        self.all_started = waited.add_all
         self.success = self.results["success"]
         # The length of a pass goes by two names, so it is tallied once, with the bounds of both.
         took = metrics.work_seconds.labels(name, name)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -53,24 +54,24 @@ class _Request:
 
 
 class _Level:
-    """The ready keys of one priority, first come first served: each with its turn and since when it is ready."""
+    """The ready keys of one priority, first come first served, and since when each is ready."""
 
     __slots__ = ("keys", "priority")
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
-        self.keys: OrderedDict[Key, tuple[int, float]] = OrderedDict()
+        self.keys: OrderedDict[Key, float] = OrderedDict()
 
     @property
-    def oldest_turn(self) -> int:
-        """The turn of the key that is next; turns are counted over all levels."""
-        return next(iter(self.keys.values()))[0]
+    def next_since(self) -> float:
+        """Since when the key that is next has been ready."""
+        return next(iter(self.keys.values()))
 
 
 class KeyQueue:
     """The rules of the module's docstring, without a clock and without waiting.
 
-    Every event passes through here once per controller, so a key that is simply ready costs two dict entries and no
+    Every event passes through here once per controller, so a key that is simply ready costs one dict entry and no
     object of its own.
     """
 
@@ -78,10 +79,11 @@ class KeyQueue:
     slack = 64
 
     def __init__(self) -> None:
+        #: How many keys have been popped.
+        self.passes = 0
         self._fresh = _Level(FRESH)
-        #: Highest priority first.
+        #: Highest priority first: the usual one always, others while they have keys.
         self._levels: list[_Level] = [self._fresh]
-        self._ready: dict[Key, _Level] = {}
         self._later: dict[Key, _Request] = {}
         #: A heap of when the keys for later are due, and of what such keys left behind: see _is_current.
         self._schedule: list[tuple[float, int, Key]] = []
@@ -91,17 +93,17 @@ class KeyQueue:
         #: Keys that nothing was to be done about, and until when they rest: the soonest first.
         self._resting: dict[Key, float] = {}
         self._turns = 0
-        self._passes = 0
 
     def add(self, key: Key, now: float, *, priority: int = FRESH, due: float | None = None) -> bool:
         """Ask for a pass over this key, now or at ``due``; returns whether nobody had yet."""
         if due is None:
             due = now
-        level = self._ready.get(key)
-        if level is not None:
-            if priority > level.priority:
-                self._raise(key, level, priority)
-            return False
+        for level in self._levels:
+            if key in level.keys:
+                if priority > level.priority:
+                    self._make_ready(key, priority, level.keys.pop(key))
+                    self._drop_if_empty(level)
+                return False
         held = self._again if key in self._taken else self._later
         request = held.get(key)
         if request is not None:
@@ -116,36 +118,38 @@ class KeyQueue:
             self._place(key, priority, due, now)
         return request is None
 
-    def wake(self, key: Key, now: float) -> bool:
-        """:meth:`add` for what happens most: something happened to a key that nobody has asked for yet."""
-        if self._resting and self._resting.get(key, now) > now:
-            return self.add(key, now, due=self._resting[key])
-        if key in self._ready or key in self._later or key in self._taken:
-            return self.add(key, now)
-        self._turns += 1
-        self._fresh.keys[key] = (self._turns, now)
-        self._ready[key] = self._fresh
-        return True
+    def wake(self, keys: Collection[Key], now: float) -> int:
+        """:meth:`add` for what happens most: something happened to these keys; returns how many nobody had asked for.
+
+        Usually nothing is known of any key but that some are ready, and then there is only one place to look.
+        """
+        if self._later or self._taken or self._resting or len(self._levels) > 1:
+            return sum([self.add(key, now, due=max(now, self._resting.get(key, now))) for key in keys])
+        ready = self._fresh.keys
+        before = len(ready)
+        for key in keys:
+            ready.setdefault(key, now)
+        return len(ready) - before
 
     def pop(self, now: float) -> tuple[Key, int, float] | None:
         """The key whose turn it is, its priority and since when it has been ready; None if no key is ready."""
         if self._schedule and self._schedule[0][0] <= now:
             self._promote(now)
-        if not self._ready:
+        level = self._fresh if len(self._levels) == 1 else self._next_level()
+        if not level.keys:
             return None
-        level = self._fresh
-        if len(self._ready) != len(level.keys):
-            level = self._next_level()
-        self._passes += 1
-        key, (_, since) = level.keys.popitem(last=False)
-        del self._ready[key]
+        self.passes += 1
+        key, since = level.keys.popitem(last=False)
+        if level is not self._fresh:
+            self._drop_if_empty(level)
         return key, level.priority, since
 
     def _next_level(self) -> _Level:
         """Whose turn it is when keys of several priorities are ready, or of another than the usual one."""
         waiting = [level for level in self._levels if level.keys]
-        if self._passes % FAIRNESS == FAIRNESS - 1:
-            return min(waiting, key=lambda level: level.oldest_turn)
+        if self.passes % FAIRNESS == FAIRNESS - 1:
+            # Of two that have been ready for equally long, the one that would not have its turn otherwise.
+            return min(reversed(waiting), key=lambda level: level.next_since)
         return waiting[0]
 
     def rest(self, key: Key, now: float, until: float) -> None:
@@ -178,7 +182,7 @@ class KeyQueue:
     def ready(self, now: float) -> int:
         """How many keys a worker could take."""
         self._promote(now)
-        return len(self._ready)
+        return sum([len(level.keys) for level in self._levels])
 
     def depth(self) -> dict[int, int]:
         """How many keys are ready, by priority."""
@@ -189,18 +193,18 @@ class KeyQueue:
         return self._taken
 
     def _place(self, key: Key, priority: int, due: float, now: float) -> None:
-        self._turns += 1
         if due <= now:
             self._later.pop(key, None)
-            self._make_ready(key, priority, (self._turns, due))
+            self._make_ready(key, priority, due)
         else:
+            self._turns += 1
             self._later[key] = _Request(priority, due, self._turns)
             heapq.heappush(self._schedule, (due, self._turns, key))
             if len(self._schedule) > 2 * len(self._later) + self.slack:
                 self._schedule = [(request.due, request.turn, key) for key, request in self._later.items()]
                 heapq.heapify(self._schedule)
 
-    def _make_ready(self, key: Key, priority: int, entry: tuple[int, float]) -> None:
+    def _make_ready(self, key: Key, priority: int, since: float) -> None:
         for level in self._levels:
             if level.priority == priority:
                 break
@@ -208,19 +212,18 @@ class KeyQueue:
             level = _Level(priority)
             self._levels.append(level)
             self._levels.sort(key=lambda each: -each.priority)
-        level.keys[key] = entry
-        self._ready[key] = level
+        level.keys[key] = since
 
-    def _raise(self, key: Key, level: _Level, priority: int) -> None:
-        self._make_ready(key, priority, level.keys.pop(key))
+    def _drop_if_empty(self, level: _Level) -> None:
+        if not level.keys and level is not self._fresh:
+            self._levels.remove(level)
 
     def _promote(self, now: float) -> None:
         while self._schedule and self._schedule[0][0] <= now:
             due, turn, key = heapq.heappop(self._schedule)
             if self._is_current(key, turn):
                 request = self._later.pop(key)
-                self._turns += 1
-                self._make_ready(key, request.priority, (self._turns, due))
+                self._make_ready(key, request.priority, due)
 
     def _is_current(self, key: Key, turn: int) -> bool:
         """A key that was asked for at an earlier time, or at once, left its old entry in the schedule behind."""
@@ -231,9 +234,8 @@ class KeyQueue:
 class QueueObserver(Protocol):
     """Hears what happens in a queue; ``engine.metrics`` makes numbers of it."""
 
-    def added(self) -> None: ...
+    def added(self, keys: int = 1, /) -> None: ...
     def retried(self) -> None: ...
-    def started(self, waited: float) -> None: ...
     def finished(self, took: float) -> None: ...
 
 
@@ -250,8 +252,6 @@ class WorkQueue:
         self._random = random
         self._observer = observer
         self._retry = retry
-        # Every event passes through wake() once per controller: looked up once.
-        self._monotonic, self._keys_wake, self._added = clock.monotonic, self.keys.wake, observer.added
         #: How often in a row passes over a key have failed.
         self.failures: dict[Key, int] = {}
         #: How often in a row the store was away when a key needed it.
@@ -271,14 +271,15 @@ class WorkQueue:
         if self._idle:
             self._wake(now)
 
-    def wake(self, key: Key, _before: object = None, _after: object = None) -> None:
-        """Ask for a pass over this key now, because something happened: :meth:`add` for the hot path.
+    def wake(self, key: Key) -> None:
+        """Ask for a pass over this key now, because something happened; one that rests waits for the end of that."""
+        self.wake_all((key,))
 
-        It can be a cache's handler as it is: what the object was and is does not matter.
-        """
-        now = self._monotonic()
-        if self._keys_wake(key, now):
-            self._added()
+    def wake_all(self, keys: Collection[Key]) -> None:
+        """:meth:`wake` for each of these keys, which cost far less together."""
+        now = self._clock.monotonic()
+        if woken := self.keys.wake(keys, now):
+            self._observer.added(woken)
         if self._idle and not self._waking:
             self._wake(now)
 
@@ -310,13 +311,13 @@ class WorkQueue:
 
     def any_ready(self) -> bool:
         """Whether a key could be popped now."""
-        return not self._closed and self.keys.ready(self._monotonic()) > 0
+        return not self._closed and self.keys.ready(self._clock.monotonic()) > 0
 
     def hold(self, key: Key, since: float) -> None:
         """Keep a popped key for as long as something has to be waited for; what else is ready is for somebody else."""
         self.keys.hold(key, since)
         if self._idle:
-            self._wake(self._monotonic())
+            self._wake(self._clock.monotonic())
 
     def done(self, key: Key) -> None:
         """Hand back a key that was held."""

@@ -25,7 +25,10 @@ class Reader:
     def get(self, cls: type[R], name: str, namespace: str = "") -> R | None:
         """One object, or None."""
         # A Key is a pair, and found by an equal pair; making one costs more than the look-up.
-        return self._cache(cls).get((namespace, name))
+        try:
+            return self._caches[cls].get((namespace, name))
+        except KeyError:
+            raise _not_cached(cls) from None
 
     def list(self, cls: type[R], namespace: str = "") -> tuple[R, ...]:
         """All objects of a kind (in one namespace), sorted by namespace and name."""
@@ -48,4 +51,8 @@ class Reader:
         try:
             return self._caches[cls]
         except KeyError:
-            raise LookupError(f"{cls.__name__} is not cached here: a controller must declare a Watch of it") from None
+            raise _not_cached(cls) from None
+
+
+def _not_cached(cls: type[Resource]) -> LookupError:
+    return LookupError(f"{cls.__name__} is not cached here: a controller must declare a Watch of it")

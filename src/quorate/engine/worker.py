@@ -110,13 +110,12 @@ class Worker(Generic[S]):
         self._doubts: dict[Key, dict[Doubt, None]] = {}
         #: How to give back what is claimed for writes whose outcome is in doubt.
         self._claims: dict[Key, Callable[[], None]] = {}
-        self._passes = 0
         metrics.follow(self.queue.keys)
 
     @contextmanager
     def woken(self) -> Iterator[None]:
         """While inside, changes in the caches wake their keys."""
-        ends = [self._caches[watch.cls].subscribe(self._handler(watch)) for watch in self.controller.watches]
+        ends = [self._follow(watch) for watch in self.controller.watches]
         ends += [signal.subscribe(self.queue.wake) for signal in self.controller.signals]
         try:
             yield
@@ -154,19 +153,18 @@ class Worker(Generic[S]):
                 await asyncio.sleep(0)
 
     def _look(self) -> _Job | None:
-        """Make passes for a while, up to the first that has something to wait for: then the worker holds its key."""
+        """Make passes for a while, up to the first that has something to wait for: then the worker holds its key.
+
+        Of all that the engine does, this is done most often, so what can be counted once for all passes is.
+        """
+        observe, decide, rest = self.controller.observe, self.controller.decide, self.controller.rest
+        reader, random, keys, doubts = self._reader, self._random, self.queue.keys, self._doubts
+        failures, outages = self.queue.failures, self.queue.outages
+        monotonic, now = self._clock.monotonic, self._clock.now()
         waits: list[float] = []
         lengths: list[float] = []
-        try:
-            return self._make_passes(waits.append, lengths.append)
-        finally:
-            self._metrics.all_started(waits)
-            self._metrics.all_finished(lengths)
-
-    def _make_passes(self, started: Callable[[float], None], finished: Callable[[float], None]) -> _Job | None:
-        observe, decide, rest = self.controller.observe, self.controller.decide, self.controller.rest
-        keys, failures, outages = self.queue.keys, self.queue.failures, self.queue.outages
-        monotonic, now = self._clock.monotonic, self._clock.now()
+        nothing_done = 0
+        job = None
         begun = monotonic()
         stop_at = begun + SLICE
         for _ in range(PASSES_IN_A_SLICE):
@@ -174,39 +172,41 @@ class Worker(Generic[S]):
             if popped is None:
                 break
             key, priority, since = popped
-            started(begun - since)
-            self._passes += 1
-            job = None
-            if self._doubts and key in self._doubts:
-                job = _Job(key, priority, self._passes, None)
-            else:
-                try:
-                    snapshot = observe(self._reader, key)
-                    plan = NOTHING if snapshot is None else decide(snapshot, now, self._random)
-                    if plan is NOTHING and not failures and not outages:
-                        self._metrics.success()
-                        if rest:
-                            keys.rest(key, begun, begun + rest)
-                    elif plan.steps:
-                        job = _Job(key, priority, self._passes, plan)
-                    else:
-                        # Effects never wait, so a pass that has nothing else is over here.
-                        for effect in plan.effects:
-                            effect()
-                        if rest and not plan.effects:
-                            keys.rest(key, begun, begun + rest)
-                        self._succeeded(key, plan)
-                except Exception as error:
-                    self._failed(_Job(key, priority, self._passes, None), error)
-            if job is not None:
-                self.queue.hold(key, begun)
-                return job
+            waits.append(begun - since)
+            if doubts and key in doubts:
+                job = _Job(key, priority, keys.passes, None)
+                break
+            try:
+                snapshot = observe(reader, key)
+                plan = NOTHING if snapshot is None else decide(snapshot, now, random)
+                if plan is NOTHING and not (failures or outages or rest):
+                    nothing_done += 1
+                elif plan.steps:
+                    job = _Job(key, priority, keys.passes, plan)
+                    break
+                else:
+                    self._finish(key, plan, begun)
+            except Exception as error:
+                self._failed(_Job(key, priority, keys.passes, None), error)
             ended = monotonic()
-            finished(ended - begun)
+            lengths.append(ended - begun)
             if ended >= stop_at:
                 break
             begun = ended
-        return None
+        if job is not None:
+            self.queue.hold(job.key, begun)
+        self._metrics.all_started(waits)
+        self._metrics.all_finished(lengths)
+        self._metrics.success(nothing_done)
+        return job
+
+    def _finish(self, key: Key, plan: Plan, begun: float) -> None:
+        """The end of a pass that has nothing to wait for: effects never do."""
+        for effect in plan.effects:
+            effect()
+        if self.controller.rest and not plan.effects:
+            self.queue.keys.rest(key, begun, begun + self.controller.rest)
+        self._succeeded(key, plan)
 
     async def _carry_out(self, job: _Job) -> None:
         plan = job.plan
@@ -309,10 +309,11 @@ class Worker(Generic[S]):
         reconcile_id = f"{controller.name}-{job.number}"
         return {"controller": controller.name, "kind": kind, "name": str(job.key), "reconcile_id": reconcile_id}
 
-    def _handler(self, watch: Watch[Any]) -> Callable[[Key, Any, Any], None]:
-        add, keys, when = self.queue.wake, watch.keys, watch.when
+    def _follow(self, watch: Watch[Any]) -> Callable[[], None]:
+        """Have changes wake their keys; returns what ends it."""
+        cache, wake, keys, when = self._caches[watch.cls], self.queue.wake, watch.keys, watch.when
         if keys is own_key and when is None:
-            return add
+            return cache.follow(self.queue.wake_all)
 
         def changed(key: Key, old: Any, new: Any) -> None:
             try:
@@ -324,11 +325,11 @@ class Worker(Generic[S]):
                 if obj is not None:
                     try:
                         for other in keys(obj):
-                            add(other)
+                            wake(other)
                     except Exception:
                         self._panicked(self._about_watch(watch, key))
 
-        return changed
+        return cache.subscribe(changed)
 
     def _about_watch(self, watch: Watch[Any], key: Key) -> FilteringBoundLogger:
         return log.bind(controller=self.controller.name, kind=watch.cls.KIND.name, name=str(key))
