@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quorate.engine.embedded import Database, EmbeddedStore
+from quorate.engine.embedded.committer import Batch, Report, ThreadCommitter
 from quorate.engine.embedded.database import MAX_BATCH, Row
 from quorate.errors import AlreadyExists, Conflict, StorageFull
 from tests.engine.embedded.support import WIDGET, open_store, widget
@@ -94,6 +95,34 @@ async def test_writers_share_commits(store: EmbeddedStore, monkeypatch: pytest.M
     await asyncio.gather(*(store.create_raw(WIDGET, widget(f"w{i}")) for i in range(3 * MAX_BATCH)))
     assert sum(watched.batches) == 3 * MAX_BATCH
     assert len(watched.batches) <= 4
+
+
+async def test_what_writers_write_next_is_submitted_before_anything_that_readers_of_the_last_commit_set_off(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the disk would rest while controllers work, and they while it does."""
+    order: list[str] = []
+    submit = ThreadCommitter.submit
+
+    def submitted(committer: ThreadCommitter, batch: Batch, report: Report) -> None:
+        order.append("submitted")
+        submit(committer, batch, report)
+
+    async def write_twice() -> None:
+        for count in range(2):
+            await store.patch_status(Widget, "w", patch={"count": count})
+
+    async def read() -> None:
+        async for _ in store.watch(Widget, resource_version=str(begin)):
+            asyncio.get_running_loop().call_soon(order.append, "set off")
+
+    begin = (await store.create_raw(WIDGET, widget())).record.version
+    monkeypatch.setattr(ThreadCommitter, "submit", submitted)
+    reader = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    await write_twice()
+    reader.cancel()
+    assert order[:3] == ["submitted", "submitted", "set off"]
 
 
 async def test_nothing_shows_before_it_is_committed(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,21 +165,22 @@ class WriteQueue:
     def _report(self, failure: StorageFailure | None) -> None:
         writes = self._committing or []
         self._committing = None
+        if failure is None:
+            for write in writes:
+                if self._head.get((write.record.kind, write.key)) is write:
+                    del self._head[write.record.kind, write.key]
+        else:
+            writes = writes + self._waiting
+            self._waiting = []
+            self._head.clear()
+            self._version = self._state.version
         try:
-            if failure is None:
-                for write in writes:
-                    if self._head.get((write.record.kind, write.key)) is write:
-                        del self._head[write.record.kind, write.key]
-                self._on_commit(writes)
-            else:
-                writes = writes + self._waiting
-                self._waiting = []
-                self._head.clear()
-                self._version = self._state.version
-        finally:
-            # Whatever happened to those who are told: what is on the disk has landed.
+            # Writers wake first: what they write next is then on its way to the disk while readers look at this.
             for write in writes:
                 write.land(failure)
+            if failure is None:
+                self._on_commit(writes)
+        finally:
             if self._landed is not None:
                 self._landed.set_result(None)
                 self._landed = None
