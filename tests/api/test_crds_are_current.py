@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from quorate.api.crd import MANAGED_BY_LABEL, all_definitions
-from quorate.api.generate import CONDITIONS_PAGE, CRD_DIRECTORY, generated_files, write
+from quorate.api.generate import CONDITIONS_PAGE, CRD_DIRECTORY, generated_files, main, write
 from quorate.api.kind import all_kinds
 
 REPOSITORY = Path(__file__).parents[2]
@@ -38,6 +38,17 @@ def test_writing_twice_gives_the_same_and_removes_what_is_stale(tmp_path: Path) 
     assert not stale.exists()
     assert first == {path: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file()}
     assert {path.relative_to(tmp_path) for path in first} == generated_files().keys()
+
+
+@pytest.mark.parametrize(("words", "code"), [(["--help"], 0), (["--nonsense"], 2), (["elsewhere"], 2), ([], 2)])
+def test_nothing_is_written_but_into_a_repository(
+    words: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == code
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_manifest_reads_as_the_definition_it_was_made_from() -> None:

@@ -32,8 +32,9 @@ from quorate.api.storage import (
     ReplicatedVolumeReplica,
 )
 from quorate.engine import Selection
+from quorate.engine.passing import PassingStore
 from quorate.engine.selectors import EVERYTHING, Selector, match
-from quorate.engine.store import EventType, MergePatch, ObjectList, Store, WatchEvent
+from quorate.engine.store import EventType, ObjectList, Store, WatchEvent
 from quorate.errors import Forbidden
 
 R = TypeVar("R", bound=Resource)
@@ -54,12 +55,12 @@ def selections(node: NodeName) -> dict[type[Resource], Selection]:
     return dict.fromkeys(LABELLED, own)
 
 
-class OwnObjects:
-    """Implements :class:`quorate.engine.store.Store` over another one."""
+class OwnObjects(PassingStore):
+    """Passes on only what concerns the node."""
 
     def __init__(self, store: Store, node: NodeName, *, check: Callable[[], None]) -> None:
         """``check`` raises when nothing may be written at the moment. Events claim nothing, and are written still."""
-        self._store = store
+        super().__init__(store)
         self._node = node
         self._check = check
         self._label = match({label_names.NODE: node})
@@ -115,54 +116,6 @@ class OwnObjects:
             self._note(cls, created)
         return created
 
-    async def patch(
-        self,
-        cls: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        patch: MergePatch,
-        resource_version: str | None = None,
-        dry_run: bool = False,
-    ) -> R:
-        self._admit("patch", cls, name)
-        return await self._store.patch(
-            cls, name, namespace, patch=patch, resource_version=resource_version, dry_run=dry_run
-        )
-
-    async def patch_status(
-        self,
-        cls: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        patch: MergePatch,
-        resource_version: str | None = None,
-        dry_run: bool = False,
-    ) -> R:
-        self._admit("patch the status of", cls, name)
-        return await self._store.patch_status(
-            cls, name, namespace, patch=patch, resource_version=resource_version, dry_run=dry_run
-        )
-
-    async def delete(
-        self,
-        cls: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str | None = None,
-        resource_version: str | None = None,
-        dry_run: bool = False,
-    ) -> R | None:
-        self._admit("delete", cls, name)
-        return await self._store.delete(
-            cls, name, namespace, uid=uid, resource_version=resource_version, dry_run=dry_run
-        )
-
-    async def close(self) -> None:
-        """Nothing: the store is its owner's to close."""
-
     def _narrowed(self, cls: type[Resource], labels: Selector, fields: Selector) -> tuple[Selector, Selector]:
         """The selectors, with what limits them to what is the node's."""
         if cls in self._seen:
@@ -180,7 +133,8 @@ class OwnObjects:
             return self._label.matches(obj.metadata.labels)
         return isinstance(obj, Event | ClusterConfig) or (isinstance(obj, Node) and obj.name == self._node)
 
-    def _admit(self, verb: str, cls: type[Resource], name: str) -> None:
+    def _admit(self, verb: str, cls: type[Resource], name: str = "") -> None:
+        """Of changes to what is there: reading and creating are seen to above."""
         known = self._seen.get(cls)
         own = name in known if known is not None else cls is Event or (cls is Node and name == self._node)
         if not own:

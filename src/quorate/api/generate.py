@@ -1,11 +1,12 @@
 """Write the files that are generated from the declarations: ``python -m quorate.api.generate [DIRECTORY]``.
 
-A test fails when they are stale. DIRECTORY is the repository, by default the current one.
+A test fails when they are stale.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from quorate.api.conditions import catalogue
@@ -33,5 +34,23 @@ def write(repository: Path) -> None:
             found.unlink()
 
 
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m quorate.api.generate", description=(__doc__ or "").partition(":")[0]
+    )
+    parser.add_argument(
+        "directory", nargs="?", default=".", type=_repository, help="the repository; by default the current directory"
+    )
+    write(parser.parse_args(argv).directory)
+
+
+def _repository(text: str) -> Path:
+    path = Path(text)
+    if not (path / CRD_DIRECTORY).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not the repository: it has no {CRD_DIRECTORY}")
+    return path
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    main()
