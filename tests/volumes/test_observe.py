@@ -22,6 +22,7 @@ from quorate.api.meta import NodeName, ObjectMeta, Resource, VolumeName
 from quorate.api.quantity import Quantity
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeAttachment, ReplicatedVolumeReplica
 from quorate.api.storage.datamesh import EffectiveLayout, FormationPhase, PendingTransition
+from quorate.api.storage.drbd import Connection, ConnectionState, Device, DiskState, DrbdStatus
 from quorate.api.storage.rv import ReplicatedVolumeSpec
 from quorate.api.storage.rva import ReplicatedVolumeAttachmentSpec
 from quorate.api.struct import replace
@@ -30,7 +31,7 @@ from quorate.engine.cache import Cache
 from quorate.engine.store import ObjectList
 from quorate.volumes.controllers import controllers
 from quorate.volumes.observe import observe
-from quorate.volumes.watches import OF_REPLICAS, OF_VOLUMES, WATCHES, fan_out
+from quorate.volumes.watches import OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES, fan_out
 from tests.volumes.volume.making import (
     NOW,
     granted,
@@ -381,3 +382,49 @@ def test_a_change_of_metadata_or_of_the_spec_is_heard(found: Resource) -> None:
     for after in (deleting, annotated):
         assert matters(OF_VOLUMES, found, after)
         assert matters(OF_REPLICAS, found, after)
+
+
+# A node that is lost is told of by many, and looked at once.
+
+
+def linked(*states: str, quorum: bool = True, disk: str = DiskState.UP_TO_DATE) -> ReplicatedVolumeReplica:
+    """A replica whose links to its peers are so."""
+    found = preconfigured(0).replica
+    links = tuple(Connection(peer_node_id=number + 1, connection_state=state) for number, state in enumerate(states))
+    report = DrbdStatus(
+        name="v", role="Secondary", devices=(Device(disk_state=disk, quorum=quorum),), connections=links
+    )
+    return replace(found, status=replace(found.status, drbd=replace(found.status.drbd, status=report)))
+
+
+CONNECTED, CONNECTING, FAILED = (
+    ConnectionState.CONNECTED,
+    ConnectionState.CONNECTING,
+    ConnectionState.NETWORK_FAILURE,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "waits"),
+    [
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED), True),
+        (linked(FAILED, CONNECTED), linked(CONNECTING, CONNECTED), True),
+        (linked(CONNECTED, CONNECTED), linked(FAILED, FAILED), True),
+        # Who waits for a link waits no longer than it takes.
+        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTED), False),
+        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTING), False),
+        # Whatever else changes is looked at now.
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, quorum=False), False),
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, disk=DiskState.FAILED), False),
+        (linked(CONNECTED, CONNECTED), linked(CONNECTED), False),
+        (None, linked(FAILED, CONNECTED), False),
+        (linked(FAILED, CONNECTED), None, False),
+    ],
+)
+def test_that_only_links_are_lost_can_wait_for_the_other_peers_to_notice(
+    before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None, waits: bool
+) -> None:
+    for watches in (OF_VOLUMES, OF_REPLICAS):
+        watch = next(each for each in watches if each.cls is ReplicatedVolumeReplica)
+        assert watch.patience is not None
+        assert watch.patience(before, after) == (UNTIL_LOST if waits else 0.0)

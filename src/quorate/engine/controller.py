@@ -44,6 +44,8 @@ class Watch(Generic[R]):
     keys: Callable[[R], Iterable[Key]] = own_key
     #: Whether a change matters at all, given the object before and after it (None: not there). All do by default.
     when: Callable[[R | None, R | None], bool] | None = None
+    #: Seconds that a change can wait, because more of its sort is likely to follow: then one pass is for all of it.
+    patience: Callable[[R | None, R | None], float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

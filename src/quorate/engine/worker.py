@@ -26,6 +26,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -311,16 +312,20 @@ class Worker(Generic[S]):
 
     def _follow(self, watch: Watch[Any]) -> Callable[[], None]:
         """Have changes wake their keys; returns what ends it."""
-        cache, wake, keys, when = self._caches[watch.cls], self.queue.wake, watch.keys, watch.when
-        if keys is own_key and when is None:
+        cache, keys, when, patience = self._caches[watch.cls], watch.keys, watch.when, watch.patience
+        if keys is own_key and when is None and patience is None:
             return cache.follow(self.queue.wake_all)
 
         def changed(key: Key, old: Any, new: Any) -> None:
             try:
                 if when is not None and not when(old, new):
                     return
+                wake = self.queue.wake
+                if patience is not None and (seconds := patience(old, new)):
+                    wake = partial(self.queue.add, after=seconds)
             except Exception:
-                self._panicked(self._about_watch(watch, key))  # then rather once too often
+                self._panicked(self._about_watch(watch, key))  # then rather once too often, and too early
+                wake = self.queue.wake
             for obj in (old, new):
                 if obj is not None:
                     try:

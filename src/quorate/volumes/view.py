@@ -209,9 +209,9 @@ class VolumeView:
         return found
 
     @cached_property
-    def possible_names(self) -> frozenset[ReplicaName]:
+    def possible_names(self) -> tuple[ReplicaName, ...]:
         """All that its replicas can ever be called."""
-        return frozenset(replica_name(self.name, number) for number in range(MAX_MEMBERS))
+        return tuple(replica_name(self.name, number) for number in range(MAX_MEMBERS))
 
     @cached_property
     def by_name(self) -> Mapping[ReplicaName, ReplicaView]:

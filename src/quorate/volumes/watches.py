@@ -50,9 +50,11 @@ from quorate.api.storage import (
     ReplicatedVolumeAttachment,
     ReplicatedVolumeReplica,
 )
+from quorate.api.storage.drbd import ConnectionState
 from quorate.api.storage.rsp import EligibleNode
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
+from quorate.api.struct import replace
 from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys, own_key
 from quorate.locks import Sort
 from quorate.volumes import births, evacuation
@@ -74,6 +76,11 @@ TOPICS: Final[Mapping[Sort, str]] = {Sort.NODE: "node", Sort.DRIVE: "drive", Sor
 #: What happens to a volume comes in bursts: three replicas, three agents. One pass is for all that came within so many
 #: seconds of one that found nothing to do.
 REST: Final = 0.15
+#: A link that is lost goes through several states, and its peers do not notice together: so many seconds pass before
+#: anybody looks. The kernels have acted already, and nobody can do anything about it but say so.
+UNTIL_LOST: Final = 2.0
+#: A node that comes or goes is told of by its machine, by its agent and by the pool; its volumes look once.
+UNTIL_KNOWN: Final = 1.0
 
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 
@@ -146,6 +153,24 @@ def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: Replic
     return _replica_changed(before, after) or _is_ready(before) != _is_ready(after)
 
 
+def _until_settled(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> float:
+    """Seconds that a change of a replica can wait: one by which it only loses links."""
+    return UNTIL_LOST if before is not None and after is not None and _only_loses_links(before, after) else 0.0
+
+
+def _only_loses_links(before: ReplicatedVolumeReplica, after: ReplicatedVolumeReplica) -> bool:
+    old, new = before.status.drbd.status, after.status.drbd.status
+    if old is None or new is None or len(old.connections) != len(new.connections):
+        return False
+    for one, other in zip(old.connections, new.connections, strict=True):
+        if one != other and (
+            one.peer_node_id != other.peer_node_id or other.connection_state == ConnectionState.CONNECTED
+        ):
+            return False
+    same = replace(after.status.drbd, status=replace(new, connections=old.connections))
+    return not _differ(before, replace(after, status=replace(after.status, drbd=same)), _OF_A_REPLICA)
+
+
 def _is_ready(replica: ReplicatedVolumeReplica | None) -> bool:
     return replica is not None and conditions.is_true(replica.status.conditions, ReplicaReady)
 
@@ -181,12 +206,12 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
 #: objects wakes neither. The pass that said it would say the same again.
 OF_VOLUMES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume, own_key, _volume_changed),
-    Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume),
+    Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume, _until_settled),
     *WATCHES[2:],
 )
 OF_REPLICAS: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume, own_key, _volume_changed),
-    Watch(ReplicatedVolumeReplica, _of_replica, _replica_changed),
+    Watch(ReplicatedVolumeReplica, _of_replica, _replica_changed, _until_settled),
     *WATCHES[2:],
 )
 
@@ -211,10 +236,10 @@ def fan_out(signal: Signal, held: Signal | None = None) -> Controller[Any]:
         name="volume-fan-out",
         watches=(
             Watch(ReplicatedStorageClass, _topic("class"), when=_configuration_changed),
-            Watch(ReplicatedStoragePool, _topic("pool"), when=_nodes_changed),
-            Watch(core.Node, _topic("node"), when=_machine_changed),
-            Watch(longhorn.Node, _topic("node"), when=_agent_changed),
-            Watch(Lease, _of_lease, when=_holder_changed),
+            Watch(ReplicatedStoragePool, _topic("pool"), _nodes_changed, _until_known),
+            Watch(core.Node, _topic("node"), _machine_changed, _until_known),
+            Watch(longhorn.Node, _topic("node"), _agent_changed, _until_known),
+            Watch(Lease, _of_lease, _holder_changed, _until_known),
             Watch(DiskSchedule, _of_disk, when=_can_give_more),
             Watch(ReplicatedVolume, _next_turn, when=births.ended),
             Watch(ReplicatedVolumeReplica, no_keys),
@@ -380,6 +405,11 @@ _INDEXES: Final[tuple[Index[Any], ...]] = (
 
 
 # What of a change matters.
+
+
+def _until_known(before: Resource | None, after: Resource | None) -> float:
+    """Seconds that a change of a node or a pool can wait; what is new has nobody to be told together with."""
+    return UNTIL_KNOWN if before is not None else 0.0
 
 
 def _configuration_changed(before: ReplicatedStorageClass | None, after: ReplicatedStorageClass | None) -> bool:

@@ -143,6 +143,14 @@ def test_all_replicas_ready() -> None:
     assert "[2]" in verdict.message
 
 
+def test_a_replica_whose_agent_is_silent_is_not_ready_whatever_it_has_said() -> None:
+    view = healthy()
+    silent = changed(view.replicas[1], node=node_view(1, fresh=False))
+    verdict = verdicts.all_replicas_ready(changed(view, replicas=(view.replicas[0], silent, view.replicas[2])))
+    assert is_(verdict, AllReplicasReady.REPLICAS_NOT_READY)
+    assert verdict.message == "not ready: [1]"
+
+
 def asking(answer: Any) -> VolumeView:
     replicas = (*healthy().replicas, changed(unscheduled(3), ledgers=(ledger(3, {name(3): answer}),)))
     return picture(healthy().volume, replicas)

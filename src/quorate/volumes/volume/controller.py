@@ -123,7 +123,10 @@ def _events(rv: ReplicatedVolume, outcome: Outcome) -> tuple[PlanEvent, ...]:
 def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:
     """The class as a label, for people who look for its volumes; without annotations that have done their work."""
     metadata = rv.metadata
-    found = {**metadata.labels, **({} if rv.deleting else _labels(rv))}
+    wanted = {} if rv.deleting else _labels(rv)
+    if not spent and wanted.items() <= metadata.labels.items():
+        return ()
+    found = {**metadata.labels, **wanted}
     kept = {key: value for key, value in metadata.annotations.items() if key not in spent}
     return (Patch(rv, replace(rv, metadata=replace(metadata, labels=found, annotations=kept))),)
 

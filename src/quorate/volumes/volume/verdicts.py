@@ -34,7 +34,7 @@ from quorate.disks.requests import State
 from quorate.placement.layout import layout_of
 from quorate.volumes import attach, resize
 from quorate.volumes.places import Places, in_the_way
-from quorate.volumes.view import VolumeView
+from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
 from quorate.volumes.volume.layout import voters
 from quorate.volumes.volume.remains import NODE_DOWN
@@ -133,10 +133,16 @@ def all_replicas_ready(view: VolumeView) -> Verdict:
     replicas = [each for each in view.replicas if each.member is not None or not each.replica.deleting]
     if not replicas:
         return AllReplicasReady.NO_REPLICAS()
-    waits = [each.name for each in replicas if not conditions.is_true(each.replica.status.conditions, rvr.Ready)]
+    waits = [each.name for each in replicas if not _is_ready(each)]
     if waits:
         return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {ids(waits)}")
     return AllReplicasReady.ALL_REPLICAS_READY()
+
+
+def _is_ready(replica: ReplicaView) -> bool:
+    """By its own word, which counts while its agent is heard: what it will say of itself then needs not be awaited."""
+    silent = replica.node is not None and not replica.fresh
+    return not silent and conditions.is_true(replica.replica.status.conditions, rvr.Ready)
 
 
 def disk_allocation(view: VolumeView, places: Places) -> Verdict:
