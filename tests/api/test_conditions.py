@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.api import conditions
-from quorate.api.conditions import catalogue, rsc, rsp, rv, rva, rvr
+from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.conditions import catalogue, maintenance, rsc, rsp, rv, rva, rvr
 from quorate.api.conditions.declaration import ConditionType, ReasonCodes, Verdict
-from quorate.api.meta import Condition, ConditionStatus
+from quorate.api.meta import Condition, ConditionStatus, ObjectMeta
 
 NOW = datetime(2026, 11, 16, 1, 2, 3, 456789, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -184,6 +185,16 @@ def test_a_dropped_condition_goes_and_dropping_nothing_changes_nothing() -> None
 def test_a_message_is_cut_to_what_the_schema_allows() -> None:
     (condition,) = conditions.merge((), [rvr.Scheduled.NO_SPACE("x" * 100_000)], now=NOW)
     assert len(condition.message) == 32768
+
+
+def test_an_object_is_told_its_verdicts_for_its_generation_and_told_again_it_is_the_same() -> None:
+    metadata = ObjectMeta(name="c", generation=3)
+    told = conditions.told(
+        ClusterConfig(metadata=metadata, spec=ClusterConfigSpec()), [maintenance.Applied.APPLIED()], now=NOW
+    )
+    assert told.status.observed_generation == 3
+    assert [(each.type, each.observed_generation) for each in told.status.conditions] == [("Applied", 3)]
+    assert conditions.told(told, [maintenance.Applied.APPLIED()], now=LATER) == told
 
 
 def test_finding_and_asking() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from quorate.cli.output import output_option, print_documents, print_table
+from quorate.cli.process_log import begin_log, log_options
 
 
 @click.command()
@@ -29,8 +30,7 @@ from quorate.cli.output import output_option, print_documents, print_table
 @click.option("--address", help="The address of a node that is registered so; default: what its name stands for.")
 @click.option("--metrics-listen", help="The address for health and metrics.")
 @click.option("--metrics-port", type=int, help="The port for health and metrics; 0 lets the system choose.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
+@log_options
 @click.option("--check", is_flag=True, help="Say what this machine lacks, and do nothing else.")
 @output_option("table", "json")
 def agent(file: Path | None, check: bool, output: str, **flags: Any) -> None:
@@ -45,13 +45,11 @@ def agent(file: Path | None, check: bool, output: str, **flags: Any) -> None:
     import asyncio
 
     from quorate.config import load
-    from quorate.engine import logs
     from quorate.server.agent import examine, run
 
     config = load(file, os.environ, flags).config
     os.umask(0o077)  # .res files hold secrets
-    for_machines = config.log_format == "json" or (config.log_format == "auto" and not sys.stderr.isatty())
-    logs.configure(json=for_machines, level="error" if check else config.log_level)
+    begin_log("error" if check else config.log_level, config.log_format)
     if not check:
         asyncio.run(run(config, environ=os.environ, announce=click.echo))
         return

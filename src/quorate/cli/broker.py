@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
+
+from quorate.cli.process_log import FORMATS, LEVELS, begin_log
 
 _FILE = click.Path(path_type=Path)
 
@@ -20,10 +21,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--tls-certificate", type=_FILE, help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", type=_FILE, help="A PEM file with its private key.")
 @click.option("--client-authority", type=_FILE, help="A PEM file: callers must show a certificate of this authority.")
-@click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
-)
-@click.option("--log-format", type=click.Choice(["auto", "text", "json"]), default="auto", show_default=True)
+@click.option("--log-level", type=LEVELS, default="info", show_default=True)
+@click.option("--log-format", type=FORMATS, default="auto", show_default=True)
 def broker(
     cluster: Path,
     http: str,
@@ -47,7 +46,6 @@ def broker(
     """
     import asyncio
 
-    from quorate.engine import logs
     from quorate.server.broker.listening import Address, secured
     from quorate.server.broker.process import run
 
@@ -56,6 +54,5 @@ def broker(
         addresses, users=users, certificate=tls_certificate, key=tls_key, client_authority=client_authority
     )
     os.umask(0o077)  # the state says who does what
-    for_machines = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
-    logs.configure(json=for_machines, level=log_level)
+    begin_log(log_level, log_format)
     asyncio.run(run(cluster, state, addresses[0], addresses[1], security, announce=click.echo))

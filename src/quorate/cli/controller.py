@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from quorate.cli.process_log import begin_log, log_options
 
 
 @click.command()
@@ -21,8 +22,7 @@ import click
 @click.option("--broker-client-authority", help="Or a PEM file: callers show a certificate of this authority.")
 @click.option("--tls-certificate", help="A PEM file with the broker's certificate chain.")
 @click.option("--tls-key", help="A PEM file with its private key.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
+@log_options
 def controller(file: Path | None, **flags: Any) -> None:
     """Decide for the cluster: nodes, placement, disks, drives, volumes and maintenance, on a kubeconfig's API server.
 
@@ -33,10 +33,8 @@ def controller(file: Path | None, **flags: Any) -> None:
     import asyncio
 
     from quorate.config import load
-    from quorate.engine import logs
     from quorate.server.controller import run
 
     config = load(file, os.environ, flags).config
-    for_machines = config.log_format == "json" or (config.log_format == "auto" and not sys.stderr.isatty())
-    logs.configure(json=for_machines, level=config.log_level)
+    begin_log(config.log_level, config.log_format)
     asyncio.run(run(config, environ=os.environ, announce=click.echo))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from quorate.cli.output import output_option, print_documents, print_table
+from quorate.cli.reaching import Where, reaching
 
 if TYPE_CHECKING:
     from quorate.api.baremetal import Drive
@@ -17,21 +16,9 @@ if TYPE_CHECKING:
     from quorate.engine.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
 #: Seconds between two looks while a replacement is followed.
 INTERVAL = 1.0
-
-
-def _where(command: F) -> F:
-    options = (
-        click.option("--data", help="The data directory of a running `quorate up`."),
-        click.option("--kubeconfig", type=click.Path(path_type=Path), help="Or the kubeconfig of its API server."),
-        click.option("--context", "context_name", help="The kubeconfig's context to use."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def _followed(command: F) -> F:
@@ -54,9 +41,9 @@ def drive() -> None:
 
 
 @drive.command(name="list")
-@_where
+@reaching
 @output_option("table", "json", "yaml")
-def list_(data: str | None, kubeconfig: Path | None, context_name: str | None, output: str) -> None:
+def list_(where: Where, output: str) -> None:
     """List the drives of the cluster."""
     from quorate.api.baremetal import Drive
     from quorate.api.codec import to_builtins
@@ -65,7 +52,7 @@ def list_(data: str | None, kubeconfig: Path | None, context_name: str | None, o
         found = (await store.list(Drive)).items
         return tuple(sorted(found, key=lambda each: (each.spec.node_id, len(each.spec.slot), each.spec.slot)))
 
-    drives = _ask(ask, data, kubeconfig, context_name)
+    drives = where.ask(ask)
     if output != "table":
         print_documents([to_builtins(each) for each in drives], output)
         return
@@ -77,9 +64,9 @@ def list_(data: str | None, kubeconfig: Path | None, context_name: str | None, o
 
 @drive.command()
 @click.argument("name")
-@_where
+@reaching
 @output_option("text", "json", "yaml")
-def show(name: str, data: str | None, kubeconfig: Path | None, context_name: str | None, output: str) -> None:
+def show(where: Where, name: str, output: str) -> None:
     """Show a drive: its health, how far its replacement is, and what each thing on it waits for."""
     import msgspec
 
@@ -89,7 +76,7 @@ def show(name: str, data: str | None, kubeconfig: Path | None, context_name: str
         found = await _found(store, name)
         return found, await _moving(store, found)
 
-    found, things = _ask(ask, data, kubeconfig, context_name)
+    found, things = where.ask(ask)
     if output != "text":
         from quorate.api.codec import to_builtins
 
@@ -105,17 +92,8 @@ def show(name: str, data: str | None, kubeconfig: Path | None, context_name: str
 @click.option("--polite", is_flag=True, help="Only while all its volumes are whole (SUSPECT, not BAD).")
 @click.option("--ready", is_flag=True, help="The new drive is at hand: go on without asking once it is empty.")
 @_followed
-@_where
-def replace(
-    name: str,
-    polite: bool,
-    ready: bool,
-    wait: bool,
-    timeout: float,
-    data: str | None,
-    kubeconfig: Path | None,
-    context_name: str | None,
-) -> None:
+@reaching
+def replace(where: Where, name: str, polite: bool, ready: bool, wait: bool, timeout: float) -> None:
     """Move everything away from a drive, and make it ready to be pulled.
 
     Nothing on it is destroyed before you say that the new drive is at hand: with --ready, or later with
@@ -130,38 +108,28 @@ def replace(
     if ready:
         said[DRIVE_REPLACEMENT[0]] = str(Replacement.READY)
     goal = OperationalStatus.REMOVED if ready else OperationalStatus.RELEASED
-    _say_and_follow(name, said, goal if wait else None, timeout, data, kubeconfig, context_name)
+    _say_and_follow(where, name, said, goal if wait else None, timeout)
 
 
 @drive.command()
 @click.argument("name")
 @_followed
-@_where
-def ready(
-    name: str, wait: bool, timeout: float, data: str | None, kubeconfig: Path | None, context_name: str | None
-) -> None:
+@reaching
+def ready(where: Where, name: str, wait: bool, timeout: float) -> None:
     """Say that the new drive is at hand: what is left on the old one is destroyed, and its light goes on."""
     from quorate.api.annotation_keys import DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import OperationalStatus
 
     said = {DRIVE_REPLACEMENT[0]: str(Replacement.READY)}
-    _say_and_follow(name, said, OperationalStatus.REMOVED if wait else None, timeout, data, kubeconfig, context_name)
+    _say_and_follow(where, name, said, OperationalStatus.REMOVED if wait else None, timeout)
 
 
 @drive.command()
 @click.argument("name")
 @click.option("--good", is_flag=True, help="Whatever it says of itself: it is good. Overrides its health.")
 @_followed
-@_where
-def restart(
-    name: str,
-    good: bool,
-    wait: bool,
-    timeout: float,
-    data: str | None,
-    kubeconfig: Path | None,
-    context_name: str | None,
-) -> None:
+@reaching
+def restart(where: Where, name: str, good: bool, wait: bool, timeout: float) -> None:
     """Take a drive that is released, or whose release failed, into service again. Its health must be GOOD."""
     from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
@@ -170,17 +138,15 @@ def restart(
     if good:
         said[DRIVE_HEALTH[0]] = str(DriveHealth.GOOD)
     goal = OperationalStatus.OPERATIVE if wait else None
-    _say_and_follow(name, said, goal, timeout, data, kubeconfig, context_name)
+    _say_and_follow(where, name, said, goal, timeout)
 
 
 def _say_and_follow(
+    where: Where,
     name: str,
     said: dict[str, str | None] | dict[str, str],
     goal: OperationalStatus | None,
     timeout: float,
-    data: str | None,
-    kubeconfig: Path | None,
-    context_name: str | None,
 ) -> None:
     from quorate.api.baremetal import Drive
     from quorate.api.baremetal.drive import OperationalStatus
@@ -191,7 +157,7 @@ def _say_and_follow(
         found = await store.patch(Drive, found.name, patch={"metadata": {"annotations": dict(said)}})
         return found if goal is None else await _follow(store, found, goal, timeout)
 
-    found = _ask(ask, data, kubeconfig, context_name)
+    found = where.ask(ask)
     phase = found.status.operational_status
     if goal is not None and phase is OperationalStatus.FAILED and goal is not OperationalStatus.FAILED:
         raise QuorateError(f"drive {found.spec.serial_number}: {found.status.message}")
@@ -338,34 +304,3 @@ async def _moving(store: Store, found: Drive) -> Any:
         if any(device.drive_uuid == found.name for device in group.status.devices)
     ]
     return moving(found, (await store.list(Volume)).items, groups)
-
-
-def _ask(
-    question: Callable[[Store], Awaitable[T]], data: str | None, kubeconfig: Path | None, context_name: str | None
-) -> T:
-    """Put a question to the cluster's store."""
-    import asyncio
-
-    if kubeconfig is None and data is not None:
-        from quorate.config import load
-
-        kubeconfig = Path(load(None, os.environ, {"data": data}).config.data).expanduser() / "kubeconfig"
-    return asyncio.run(_asked(question, kubeconfig, context_name))
-
-
-async def _asked(question: Callable[[Store], Awaitable[T]], kubeconfig: Path | None, context_name: str | None) -> T:
-    import random
-    import sys
-
-    from quorate.engine.clock import SystemClock
-    from quorate.engine.kubernetes import KubernetesStore, load_connection
-
-    clock = SystemClock()
-    connection = load_connection(
-        environ=os.environ, clock=clock, kubeconfig=kubeconfig, context=context_name, terminal=sys.stdin.isatty()
-    )
-    store = KubernetesStore(connection, clock=clock, random=random.SystemRandom())
-    try:
-        return await question(store)
-    finally:
-        await store.close()

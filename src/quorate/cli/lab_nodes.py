@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from quorate.cli.process_log import LEVELS, begin_log
+
 
 @click.command()
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Default: KUBECONFIG, the pod, ~/.kube/config.")
@@ -21,7 +23,7 @@ import click
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="A directory with NODE.crt and NODE.key, or a token in NODE; a node without uses the kubeconfig's.",
 )
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option("--log-level", type=LEVELS, default="info")
 def nodes(
     kubeconfig: Path | None,
     context_name: str | None,
@@ -39,10 +41,9 @@ def nodes(
     """
     import asyncio
 
-    from quorate.engine import logs
     from quorate.lab.layout import Layout
 
-    logs.configure(json=not sys.stderr.isatty(), level=log_level)
+    begin_log(log_level)
     layout = Layout(nodes, zones, drives, prefix)
     asyncio.run(_run(layout, kubeconfig, context_name, credentials))
 

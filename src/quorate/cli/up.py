@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
+
+from quorate.cli.process_log import begin_log, log_options
 
 
 @click.command()
@@ -21,8 +22,7 @@ import click
 @click.option("--nodes", type=int, help="How many simulated nodes to start; 0 for none.")
 @click.option("--zones", type=int, help="How many zones they stand in.")
 @click.option("--drives", type=int, help="How many drives each of them has.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["auto", "text", "json"]))
+@log_options
 def up(file: Path | None, **flags: str | int | None) -> None:
     """Run the embedded engine, its Kubernetes API, the controllers and simulated nodes in this process.
 
@@ -32,11 +32,9 @@ def up(file: Path | None, **flags: str | int | None) -> None:
     import asyncio
 
     from quorate.config import load
-    from quorate.engine import logs
     from quorate.server.standalone import run
 
     config = load(file, os.environ, flags).config
     os.umask(0o077)  # the store holds secrets, also in a directory that somebody else made
-    for_machines = config.log_format == "json" or (config.log_format == "auto" and not sys.stderr.isatty())
-    logs.configure(json=for_machines, level=config.log_level)
+    begin_log(config.log_level, config.log_format)
     asyncio.run(run(config, announce=click.echo))

@@ -22,7 +22,6 @@ from quorate.api.conditions.maintenance import Applied
 from quorate.api.core import Namespace
 from quorate.api.meta import ObjectMeta, Resource
 from quorate.api.names import CLUSTER, NAMESPACE
-from quorate.api.struct import replace
 from quorate.engine import Controller, Create, Key, PatchStatus, Plan, PlanEvent, Reader, Watch
 
 #: There is one cluster, so there is one key.
@@ -67,16 +66,10 @@ def judge(spec: ClusterConfigSpec) -> Verdict:
 
 
 def _report(config: ClusterConfig, verdict: Verdict, now: datetime, creates: tuple[Create, ...]) -> Plan:
-    generation = config.metadata.generation
-    status = replace(
-        config.status,
-        observed_generation=generation,
-        conditions=conditions.merge(config.status.conditions, [verdict], now=now, generation=generation),
-    )
     invalid = verdict.reason == Applied.INVALID.code
     return Plan(
         writes=creates,
-        status=PatchStatus(config, replace(config, status=status)),
+        status=PatchStatus(config, conditions.told(config, [verdict], now=now)),
         events=(PlanEvent(config, verdict.reason, verdict.message, warning=invalid),),
     )
 

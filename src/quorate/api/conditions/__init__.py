@@ -14,6 +14,6 @@ Each module declares the conditions of one kind, a class per condition, a consta
 from __future__ import annotations
 
 from quorate.api.conditions.declaration import ConditionType, Reason, ReasonCodes, Verdict
-from quorate.api.conditions.merging import find, is_true, merge
+from quorate.api.conditions.merging import find, is_true, merge, told
 
-__all__ = ["ConditionType", "Reason", "ReasonCodes", "Verdict", "find", "is_true", "merge"]
+__all__ = ["ConditionType", "Reason", "ReasonCodes", "Verdict", "find", "is_true", "merge", "told"]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from typing import Any, TypeVar, cast
 
 from quorate.api.conditions.declaration import ConditionType, Verdict
-from quorate.api.meta import Condition, ConditionStatus
+from quorate.api.meta import Condition, ConditionStatus, Resource
+from quorate.api.struct import replace
+
+R = TypeVar("R", bound=Resource)
 
 Conditions = tuple[Condition, ...]
 
@@ -52,6 +56,13 @@ def merge(
     for unwanted in drop:
         changed = merged.pop(unwanted.__name__, None) is not None or changed
     return tuple(merged.values()) if changed or len(merged) != len(current) else current
+
+
+def told(obj: R, verdicts: Iterable[Verdict], *, now: datetime, **fields: Any) -> R:
+    """The object with these verdicts in its status, for its present generation; and with these fields of the status."""
+    status, generation = cast("Any", obj).status, obj.metadata.generation
+    conditions = merge(status.conditions, verdicts, now=now, generation=generation)
+    return replace(obj, status=replace(status, observed_generation=generation, conditions=conditions, **fields))
 
 
 def _says(condition: Condition, verdict: Verdict, generation: int | None) -> bool:

@@ -19,7 +19,7 @@ from quorate.maintenance.messages import (
     ServiceState,
 )
 from quorate.maintenance.model import ClusterModel
-from quorate.maintenance.nouns import NodeInfo
+from quorate.maintenance.nouns import DriveInfo, NodeInfo, VDiskInfo
 
 Markers = Mapping[str, tuple[Marker, ...]]
 
@@ -46,23 +46,15 @@ def cluster_state(core: Core, asked: ClusterStateRequest) -> ClusterStateRespons
 
 def _node(model: ClusterModel, node: NodeInfo, markers: Markers, now: int) -> NodeState:
     state = _state(model, node)
-    drives = (
+    found: tuple[DriveInfo | VDiskInfo, ...] = (*model.drives_of(node.id), *model.vdisks_of(node.id))
+    devices = tuple(
         DeviceState(
-            name=str(drive.id),
-            state=drive.state,
+            name=str(device.id),
+            state=device.state,
             timestamp=now,
-            markers=_both(drive.markers, markers.get(str(drive.id), _NONE)),
+            markers=_both(device.markers, markers.get(str(device.id), _NONE)),
         )
-        for drive in model.drives_of(node.id)
-    )
-    replicas = (
-        DeviceState(
-            name=str(vdisk.id),
-            state=vdisk.state,
-            timestamp=now,
-            markers=_both(vdisk.markers, markers.get(str(vdisk.id), _NONE)),
-        )
-        for vdisk in model.vdisks_of(node.id)
+        for device in found
     )
     return NodeState(
         name=node.host,
@@ -77,7 +69,7 @@ def _node(model: ClusterModel, node: NodeInfo, markers: Markers, now: int) -> No
         rack=node.rack,
         markers=_both(node.markers, markers.get(node_item(node.id), _NONE)),
         services=tuple(ServiceState(name=service, state=state, timestamp=now) for service in node.services),
-        devices=(*drives, *replicas),
+        devices=devices,
     )
 
 

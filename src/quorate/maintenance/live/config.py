@@ -16,7 +16,6 @@ from quorate.api.maintenance import BrokerConfig
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.api.meta import ObjectMeta
 from quorate.api.names import BROKER
-from quorate.api.struct import replace
 from quorate.engine import NOTHING, Controller, Create, Key, PatchStatus, Plan, PlanEvent, Reader, Watch
 
 THE_CONFIG: Final = Key("", BROKER)
@@ -73,14 +72,8 @@ def config_controller(
 
 
 def _report(config: BrokerConfig, verdict: Verdict, now: datetime) -> Plan:
-    generation = config.metadata.generation
-    status = replace(
-        config.status,
-        observed_generation=generation,
-        conditions=conditions.merge(config.status.conditions, [verdict], now=now, generation=generation),
-    )
     invalid = verdict.reason == Applied.INVALID.code
     return Plan(
-        status=PatchStatus(config, replace(config, status=status)),
+        status=PatchStatus(config, conditions.told(config, [verdict], now=now)),
         events=(PlanEvent(config, verdict.reason, verdict.message, warning=invalid),),
     )

@@ -11,7 +11,6 @@ from quorate.api.conditions import Verdict
 from quorate.api.conditions.maintenance import Accepted
 from quorate.api.maintenance import Notification
 from quorate.api.maintenance.action import StatusCode
-from quorate.api.struct import replace
 from quorate.engine import PatchStatus, Plan
 from quorate.engine.clock import Clock
 from quorate.maintenance.live import words
@@ -79,11 +78,4 @@ class Notices(Applied[Notification, NotificationResponse, str]):
 
 
 def _report(notice: Notification, verdict: Verdict, id_: str, now: datetime) -> Plan:
-    generation = notice.metadata.generation
-    status = replace(
-        notice.status,
-        observed_generation=generation,
-        id=id_,
-        conditions=conditions.merge(notice.status.conditions, [verdict], now=now, generation=generation),
-    )
-    return Plan(status=PatchStatus(notice, replace(notice, status=status)))
+    return Plan(status=PatchStatus(notice, conditions.told(notice, [verdict], now=now, id=id_)))
