@@ -10,7 +10,7 @@ from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import NodeName, VolumeName
-from quorate.api.names import replica_id
+from quorate.api.names import owner_of_logical_volume, replica_id
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import (
     DRBDResourceOperation,
@@ -33,9 +33,6 @@ ATTACHMENTS_OF: Final = "attachments of a volume"
 LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
 OPERATIONS_OF: Final = "operations on a volume"
 LEDGERS_OF: Final = "ledgers with an entry of a volume"
-
-#: Length of what ``names.logical_volume`` adds to a replica's name.
-_DISK_SUFFIX: Final = 9
 
 
 def _entries(schedule: DiskSchedule) -> Iterable[str]:
@@ -161,7 +158,7 @@ def _replicas(
                 replica=replica,
                 member=members.get(name),
                 node=nodes.get(spec.node_name) if spec.node_name is not None else None,
-                volumes=tuple(piece for piece in pieces if piece.name[:-_DISK_SUFFIX] == name),
+                volumes=tuple(piece for piece in pieces if owner_of_logical_volume(piece.name) == name),
                 group=reader.get(LVMVolumeGroup, group) if group is not None else None,
                 ledgers=tuple(each for each in ledgers if name in each.spec.replicas or name in each.status.replicas),
                 evacuation=evacuations.get(piece_of(replica) or ""),
