@@ -15,7 +15,7 @@ from quorate.engine.manager import Election, Manager
 from quorate.engine.plan import Plan
 from quorate.engine.simulation import Simulation, for_each_seed
 from quorate.errors import EpochPassed, NotLeader, StoreUnreachable
-from tests.engine.test_manager import FINISHER, observe
+from tests.engine.managers import FINISHER, observe
 from tests.support.kinds import Widget
 from tests.support.widgets import NAMESPACE, open_store, widget
 
