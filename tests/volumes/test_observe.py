@@ -31,7 +31,7 @@ from quorate.engine.cache import Cache
 from quorate.engine.store import ObjectList
 from quorate.volumes.controllers import controllers
 from quorate.volumes.observe import observe
-from quorate.volumes.watches import OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES, fan_out
+from quorate.volumes.watches import BURST, OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES, fan_out
 from tests.volumes.volume.making import (
     NOW,
     granted,
@@ -404,27 +404,44 @@ CONNECTED, CONNECTING, FAILED = (
 )
 
 
+def generation(number: int, found: ReplicatedVolumeReplica) -> ReplicatedVolumeReplica:
+    return replace(found, metadata=replace(found.metadata, generation=number))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "waits"),
     [
-        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED), True),
-        (linked(FAILED, CONNECTED), linked(CONNECTING, CONNECTED), True),
-        (linked(CONNECTED, CONNECTED), linked(FAILED, FAILED), True),
-        # Who waits for a link waits no longer than it takes.
-        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTED), False),
-        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTING), False),
-        # Whatever else changes is looked at now.
-        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, quorum=False), False),
-        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, disk=DiskState.FAILED), False),
-        (linked(CONNECTED, CONNECTED), linked(CONNECTED), False),
-        (None, linked(FAILED, CONNECTED), False),
-        (linked(FAILED, CONNECTED), None, False),
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED), UNTIL_LOST),
+        (linked(FAILED, CONNECTED), linked(CONNECTING, CONNECTED), UNTIL_LOST),
+        (linked(CONNECTED, CONNECTED), linked(FAILED, FAILED), UNTIL_LOST),
+        # Who waits for a link waits no longer than until the other end has noticed it too.
+        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTED), BURST),
+        (linked(CONNECTING, CONNECTED), linked(CONNECTED, CONNECTING), BURST),
+        # So does whoever waits for anything else.
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, quorum=False), BURST),
+        (linked(CONNECTED, CONNECTED), linked(FAILED, CONNECTED, disk=DiskState.FAILED), BURST),
+        (linked(CONNECTED, CONNECTED), linked(CONNECTED), BURST),
+        (said_of_replica(), said_of_replica(conditions=READY), BURST),
+        # What people and controllers do is looked at now.
+        (None, linked(FAILED, CONNECTED), 0.0),
+        (linked(FAILED, CONNECTED), None, 0.0),
+        (linked(CONNECTED), generation(2, linked(CONNECTED)), 0.0),
     ],
 )
-def test_that_only_links_are_lost_can_wait_for_the_other_peers_to_notice(
-    before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None, waits: bool
+def test_what_agents_say_can_wait_for_the_others_and_a_lost_link_for_all_who_notice(
+    before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None, waits: float
 ) -> None:
     for watches in (OF_VOLUMES, OF_REPLICAS):
         watch = next(each for each in watches if each.cls is ReplicatedVolumeReplica)
         assert watch.patience is not None
-        assert watch.patience(before, after) == (UNTIL_LOST if waits else 0.0)
+        assert watch.patience(before, after) == waits
+
+
+def test_a_new_volume_is_looked_at_once_it_has_its_minor() -> None:
+    watch = next(each for each in OF_VOLUMES if each.cls is ReplicatedVolume)
+    assert watch.patience is not None
+    new, numbered = volume(), volume(status(None))
+    assert watch.patience(None, new) == BURST
+    assert watch.patience(new, numbered) == 0.0
+    assert watch.patience(None, numbered) == 0.0
+    assert watch.patience(new, None) == 0.0

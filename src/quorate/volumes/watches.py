@@ -74,7 +74,8 @@ WAITING: Final = "waiting"
 TOPICS: Final[Mapping[Sort, str]] = {Sort.NODE: "node", Sort.DRIVE: "drive", Sort.REPLICA: "replica"}
 
 #: What happens to a volume comes in bursts: three replicas, three agents. One pass is for all that came within so many
-#: seconds of one that found nothing to do.
+#: seconds of the first, or of a pass that found nothing to do.
+BURST: Final = 0.1
 REST: Final = 0.15
 #: A link that is lost goes through several states, and its peers do not notice together: so many seconds pass before
 #: anybody looks. The kernels have acted already, and nobody can do anything about it but say so.
@@ -154,13 +155,17 @@ def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: Replic
 
 
 def _until_settled(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> float:
-    """Seconds that a change of a replica can wait: one by which it only loses links."""
-    return UNTIL_LOST if before is not None and after is not None and _only_loses_links(before, after) else 0.0
+    """Seconds that a change of a replica can wait: what its agent says of it, for what the other agents say."""
+    if before is None or after is None or before.metadata.generation != after.metadata.generation:
+        return 0.0
+    return UNTIL_LOST if _only_loses_links(before, after) else BURST
 
 
 def _only_loses_links(before: ReplicatedVolumeReplica, after: ReplicatedVolumeReplica) -> bool:
     old, new = before.status.drbd.status, after.status.drbd.status
     if old is None or new is None or len(old.connections) != len(new.connections):
+        return False
+    if old.connections == new.connections:
         return False
     for one, other in zip(old.connections, new.connections, strict=True):
         if one != other and (
@@ -169,6 +174,16 @@ def _only_loses_links(before: ReplicatedVolumeReplica, after: ReplicatedVolumeRe
             return False
     same = replace(after.status.drbd, status=replace(new, connections=old.connections))
     return not _differ(before, replace(after, status=replace(after.status, drbd=same)), _OF_A_REPLICA)
+
+
+def _until_numbered(before: ReplicatedVolume | None, after: ReplicatedVolume | None) -> float:
+    """Seconds that a change of a volume can wait: a new one is about to get its minor."""
+    return BURST if before is None and after is not None and after.status.drbd.config.device_minor is None else 0.0
+
+
+def _a_moment(before: Resource | None, after: Resource | None) -> float:
+    """Seconds that it can wait for others of its sort."""
+    return BURST
 
 
 def _is_ready(replica: ReplicatedVolumeReplica | None) -> bool:
@@ -189,8 +204,8 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume),
     Watch(ReplicatedVolumeReplica, _of_replica),
     Watch(ReplicatedVolumeAttachment, _of_attachment),
-    Watch(DRBDResourceOperation, _of_operation),
-    Watch(LVMLogicalVolume, _of_labelled),
+    Watch(DRBDResourceOperation, _of_operation, patience=_a_moment),
+    Watch(LVMLogicalVolume, _of_labelled, patience=_a_moment),
     Watch(Volume, evacuation.of_volume),
     Watch(DiskSchedule, _of_open_entries),
     Watch(ReplicatedStorageClass, no_keys),
@@ -205,7 +220,7 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
 #: The same for the reconcilers of volumes and of replicas, who look at all of a volume: what either only says of its
 #: objects wakes neither. The pass that said it would say the same again.
 OF_VOLUMES: Final[tuple[Watch[Any], ...]] = (
-    Watch(ReplicatedVolume, own_key, _volume_changed),
+    Watch(ReplicatedVolume, own_key, _volume_changed, _until_numbered),
     Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume, _until_settled),
     *WATCHES[2:],
 )
