@@ -83,3 +83,23 @@ def test_of_a_forgotten_resource_nothing_is_left() -> None:
     memory.forget_resource("pvc-1")
     kept = (memory.kernel, memory.link_losses, memory.progress_looked, memory.paths, memory.strangers)
     assert not any(kept)
+
+
+def test_a_resource_that_nobody_saw_or_heard_of_is_not_there_once_everything_was_seen() -> None:
+    memory = Memory()
+    assert not memory.resource("before").known
+    memory.listening = True
+    memory.whole_kernel.saw((), marks=memory.whole_kernel.marks)
+    assert memory.resource("never-heard-of").current
+    assert memory.resource("never-heard-of").value is None
+    memory.resource("heard-of").mark()
+    assert not memory.resource("heard-of").current
+
+
+def test_while_nobody_listens_or_everything_is_in_doubt_nothing_is_known_of_a_resource_that_nobody_saw() -> None:
+    memory = Memory()
+    memory.whole_kernel.saw((), marks=memory.whole_kernel.marks)
+    assert not memory.resource("a").known
+    memory.listening = True
+    memory.whole_kernel.mark()
+    assert not memory.resource("b").known

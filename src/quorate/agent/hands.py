@@ -110,6 +110,10 @@ class Hands:
         """Whether something is under way under this name."""
         return work in self._under_way
 
+    def occupied(self, work: str) -> bool:
+        """Whether something is under way under this name that has not come to a halt: whoever waits is told."""
+        return work in self._under_way and work not in self._hung
+
     def hung(self, work: str) -> str:
         """The command that hangs under this name; "" if none does."""
         return self._hung.get(work, "")

@@ -1,9 +1,9 @@
 """The kernel's own wake-ups: ``drbdsetup events2``. Each event only says which resource to look at again.
 
 The stream begins with all that exists, which wakes nobody: when that is told, one look at the whole kernel begins, and
-what happens from then on is told. The stream is restarted, with back-off, whenever it ends. Every ten minutes
-everything is looked at again, although nothing should have been missed. Progress of a resync is told many times a
-second and is worth a look every few seconds.
+what happens from then on is told: a resource that was neither seen then nor told of since is not there. The stream is
+restarted, with back-off, whenever it ends. Every ten minutes everything is looked at again, although nothing should
+have been missed. Progress of a resync is told many times a second and is worth a look every few seconds.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class KernelWatch:
                 why = "it ended"
             except (QuorateError, OSError) as error:
                 why = str(error)
+            self._node.memory.listening = False
             failures = 1 if clock.monotonic() - began > STARTED else failures + 1
             delay = RESTART.delay(failures, self._node.random)
             log.warning("events2 is started again", why=why, after=delay)
@@ -99,6 +100,7 @@ class KernelWatch:
         event = parse_event(line)
         if event is not None and event.ends_dump and self._dumping:
             self._dumping = False
+            self._node.memory.listening = True
             self.look_at_everything()
         if event is None or not event.resource:
             return

@@ -100,6 +100,8 @@ class Memory:
         self.kernel: dict[str, Sighting[DrbdStatus]] = {}
         #: All resources of the kernel at once: when that look was, and whether it worked.
         self.whole_kernel: Sighting[tuple[str, ...]] = Sighting()
+        #: Whether events2 tells of every resource that comes.
+        self.listening = False
         #: Every logical volume of the node, each marked as "group/name".
         self.logical_volumes: Sightings[SeenVolumes] = Sightings()
         #: Every volume group. Of one that is marked by its name only how much is free is in doubt.
@@ -127,10 +129,12 @@ class Memory:
         self._first_mark = 0
 
     def resource(self, name: str) -> Sighting[DrbdStatus]:
-        """What is known of a DRBD resource."""
+        """What is known of a DRBD resource. The kernel has none that nobody saw or heard of, if everything was seen."""
         found = self.kernel.get(name)
         if found is None:
             found = self.kernel[name] = Sighting(marks=self._first_mark)
+            if self.listening and self.whole_kernel.current:
+                found.saw(None, marks=self._first_mark)
         return found
 
     def forget_resource(self, name: str) -> None:

@@ -15,7 +15,7 @@ from quorate.agent.memory import Outcome
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.guard import guard, guard_work
-from quorate.agent.replica.here import REPLICAS_BY_VOLUME, file_of, replicas_here, volume_key
+from quorate.agent.replica.here import REPLICAS_BY_VOLUME, concerns_its_agent, file_of, replicas_here, volume_key
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
@@ -66,7 +66,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
         Controller(
             name="replica",
             watches=(
-                Watch(ReplicatedVolumeReplica, volume_key),
+                Watch(ReplicatedVolumeReplica, volume_key, when=concerns_its_agent),
                 Watch(LVMLogicalVolume, _volume_of_disk),
                 Watch(Drive, no_keys),
                 Watch(ClusterConfig, no_keys),
@@ -74,7 +74,8 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             observe=replicas.observe,
             decide=replicas.decide,
             indexes=(REPLICAS_BY_VOLUME,),
-            signals=(node.volumes,),
+            # The end of work on a resource wakes its key: what happens meanwhile need not.
+            signals=(node.volumes.only(lambda key: not node.hands.occupied(resource_work(key.name))),),
             rest=REST,
         ),
         guard(node),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from quorate.agent.node import Node
-from quorate.api.storage.rvr import ReplicatedVolumeReplica
+from quorate.api.storage.rvr import ReplicatedVolumeReplica, ReplicatedVolumeReplicaStatus
 from quorate.engine import Index, Key, Reader
 
 BY_VOLUME: Final = "volume"
@@ -35,6 +35,20 @@ def replicas_here(node: Node, reader: Reader, volume: str) -> list[ReplicatedVol
     if len(found) > 1:
         found.sort(key=lambda replica: (str(replica.metadata.creation_timestamp or ""), replica.name))
     return found
+
+
+def concerns_its_agent(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+    """Whether something changes that the agent looks at: what controllers tell people of a replica is none of it."""
+    if before is None or after is None or before.spec != after.spec:
+        return True
+    old, new = before.metadata, after.metadata
+    if (old.uid, old.finalizers, old.deletion_timestamp) != (new.uid, new.finalizers, new.deletion_timestamp):
+        return True
+    return _looked_at(before.status) != _looked_at(after.status)
+
+
+def _looked_at(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
+    return status.drbd, status.lvm_logical_volume_name, status.size, status.datamesh_revision, status.actual_type
 
 
 def file_of(node: Node, resource: str) -> str:
