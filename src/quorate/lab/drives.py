@@ -77,19 +77,23 @@ class Bays:
 
     def __init__(self) -> None:
         self._names: dict[str, Drive] = {}
+        #: The same the other way round: LVM asks all the time.
+        self._name_of: dict[Drive, str] = {}
 
     def insert(self, drive: Drive) -> str:
         """Put a drive in; returns the name that the kernel gives it."""
-        if drive in self._names.values():
+        if drive in self._name_of:
             raise ValueError(f"drive {drive.serial} is in this node already")
         name = next(name for name in _names(drive.medium) if name not in self._names)
         drive.slot = drive.slot or str(len(self._names))
-        self._names[name] = drive
+        self._names[name], self._name_of[drive] = drive, name
         return name
 
     def pull(self, serial: str) -> Drive:
         """Take a drive out while everything runs: whatever uses it gets errors."""
-        return self._names.pop(self.name_of(serial))
+        drive = self._names.pop(self.name_of(serial))
+        del self._name_of[drive]
+        return drive
 
     def swap(self, serial: str, replacement: Drive) -> str:
         """A technician's work: one drive out, another one into its slot."""
@@ -98,6 +102,10 @@ class Bays:
 
     def by_serial(self, serial: str) -> Drive:
         return self._names[self.name_of(serial)]
+
+    def name(self, drive: Drive) -> str | None:
+        """What the kernel calls a drive; None: it is not in this node."""
+        return self._name_of.get(drive)
 
     def by_name(self, name: str) -> Drive | None:
         return self._names.get(name)
@@ -114,7 +122,7 @@ class Bays:
     def reboot(self) -> None:
         """Name the drives anew, in slot order, as a starting kernel does."""
         drives = sorted(self._names.values(), key=lambda drive: (len(drive.slot), drive.slot, drive.serial))
-        self._names = {}
+        self._names, self._name_of = {}, {}
         for drive in drives:
             self.insert(drive)
 

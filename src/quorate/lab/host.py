@@ -45,6 +45,11 @@ class Running:
         self._transcript = transcript
 
     @property
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self._process.exit_code is not None
+
+    @property
     def result(self) -> Result | None:
         """What came of it; None while it runs."""
         code = self._process.exit_code
@@ -241,7 +246,7 @@ class Host:
         return [volume.device for group in self.lvm.groups.values() for volume in group.volumes.values()]
 
     def _name_of(self, drive: Drive) -> str | None:
-        return next((name for name, present in self.bays.items() if present is drive), None)
+        return self.bays.name(drive)
 
     # --- what happens to drives ---
 

@@ -81,10 +81,10 @@ class LabMachine:
             await self._hang(argv, silence, held.wait() if held is not None else self._driver.clock.sleep(late))
         await self._moment(late)
         running = self._act(lambda: self._host.start(argv))
-        if running.result is None and not await self._within(silence, running.on_exit):
+        if not running.ended and not await self._within(silence, running.on_exit):
             running.kill()
             self._driver.touch()
-            raise _hung(argv, silence, lambda: running.result is None)
+            raise _hung(argv, silence, lambda: not running.ended)
         await self._moment()
         result = running.result
         assert result is not None
@@ -105,7 +105,7 @@ class LabMachine:
         running.on_exit(lambda: hear(""))
         rest = ""
         try:
-            while heard or running.result is None:
+            while heard or not running.ended:
                 if not heard:
                     await self._unless_gone(told.append)
                 # All that was said at one moment is heard at once.
@@ -193,7 +193,7 @@ class LabMachine:
             raise self._down()
 
     def _end(self, running: Running) -> None:
-        if running.result is None and self._host.powered:
+        if not running.ended and self._host.powered:
             self._driver.catch_up()
             running.kill()
             self._driver.touch()

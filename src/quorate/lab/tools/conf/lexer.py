@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+|\#[^\n]*)|(?P<mark>[{};])|"(?P<quoted>[^"\n]*)"|(?P<word>[^\s{};"\#]+)|(?P<stray>.)""",
-    re.VERBOSE,
-)
+#: Space and comments before it, and then a word, a string or something else, if the text does not end.
+_TOKEN = re.compile(r"""((?:[ \t\r\n]+|\#[^\n]*)*)(?:([^\s{};"\#]+)|"([^"\n]*)"|(.))?""", re.VERBOSE | re.DOTALL)
 
 
 class Token(NamedTuple):
@@ -27,11 +25,13 @@ def tokens(text: str) -> list[Token]:
     """All tokens, and one empty mark for the end."""
     found, line = [], 1
     for match in _TOKEN.finditer(text):
-        kind, value = match.lastgroup, match.group()
-        if kind in ("word", "quoted"):
-            found.append(Token(match.group(kind), line, is_value=True))
-        elif kind in ("mark", "stray"):
-            found.append(Token(value, line, is_value=False))
-        line += value.count("\n")
+        space, word, quoted, mark = match.groups()
+        line += space.count("\n")
+        if word is not None:
+            found.append(Token(word, line, is_value=True))
+        elif quoted is not None:
+            found.append(Token(quoted, line, is_value=True))
+        elif mark is not None:
+            found.append(Token(mark, line, is_value=False))
     found.append(Token("", line, is_value=False))
     return found

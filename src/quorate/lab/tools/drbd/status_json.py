@@ -42,5 +42,12 @@ def _fields(indent: int, part: _Part) -> str:
 def _lines(indent: str, part: _Part) -> Iterable[str]:
     for name, value in part.items():
         if name not in _LISTS:
-            shown = f"{value:.2f}" if isinstance(value, float) else msgspec.json.encode(value).decode()
-            yield f'{indent}"{name}": {shown}'
+            yield f'{indent}"{name}": {_shown(value)}'
+
+
+def _shown(value: object) -> str:
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return str(value) if isinstance(value, int) else msgspec.json.encode(value).decode()
