@@ -270,7 +270,7 @@ def _row(each: Drive) -> list[str]:
 
 def _foreign(found: Drive) -> str:
     """What else is on it."""
-    data = found.status.foreign_data
+    data = found.status.foreign_data if found.status.presence != "OFFLINE" else ""
     return f"{data} (not Quorate's: neither moved nor wiped; save it, then wipefs --all)" if data else ""
 
 

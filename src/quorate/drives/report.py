@@ -57,16 +57,8 @@ def released(view: DriveView, phase: OperationalStatus) -> Verdict:
         return first(shortened(f"{done} of {len(view.pieces)} have left; {_told((*failed, *waiting))}", _LENGTH))
     if failed:
         return Released.FAILED(shortened(_told(failed), _LENGTH))
-    strange = foreign(view)
+    strange = _foreign(view)
     return Released.FOREIGN_DATA(strange) if strange else Released.RELEASED()
-
-
-def foreign(view: DriveView) -> str:
-    """What to say of data on it that is not ours; "": there is none, or the device is gone, and its data with it."""
-    status = view.drive.status
-    if not status.foreign_data or status.presence is not Presence.ONLINE:
-        return ""
-    return f"It also holds {status.foreign_data}: not ours to move, nor to wipe. Save it, then wipe it by hand."
 
 
 def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdict:
@@ -75,7 +67,7 @@ def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdic
         case OperationalStatus.OPERATIVE:
             return Removed.NOT_REQUESTED()
         case OperationalStatus.RELEASED:
-            strange = foreign(view)
+            strange = _foreign(view)
             return Removed.WAITING_FOR_USER(f"Nothing of ours is on it any more. {strange}" if strange else "")
         case OperationalStatus.REMOVING:
             return removal.verdict(view, node)
@@ -131,6 +123,14 @@ def message(view: DriveView, phase: OperationalStatus, opinion: Opinion, verdict
         said.append(f"It is not restarted: its health is {opinion.health}, not GOOD.")
     said.append(asked.misunderstood(drive))
     return shortened(" ".join(filter(None, said)), _LENGTH)
+
+
+def _foreign(view: DriveView) -> str:
+    """What to say of data on it that is not ours; "": there is none, or the device is gone, and its data with it."""
+    status = view.drive.status
+    if not status.foreign_data or status.presence is not Presence.ONLINE:
+        return ""
+    return f"It also holds {status.foreign_data}: not ours to move, nor to wipe. Save it, then wipe it by hand."
 
 
 def _reason(piece: Piece) -> conditions.Reason:
