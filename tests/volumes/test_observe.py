@@ -30,8 +30,9 @@ from quorate.engine import Index, Key, Reader, Signal, Watch
 from quorate.engine.cache import Cache
 from quorate.engine.store import ObjectList
 from quorate.volumes.controllers import controllers
+from quorate.volumes.fanning import fan_out
 from quorate.volumes.observe import observe
-from quorate.volumes.watches import BURST, OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES, fan_out
+from quorate.volumes.watches import BURST, OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES
 from tests.volumes.volume.making import (
     NOW,
     granted,

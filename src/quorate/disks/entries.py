@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from quorate.api.longhorn.disk_schedule import DiskSchedule, DiskScheduledResourcesStatus, DiskScheduleSpec
@@ -88,6 +89,7 @@ def with_request(spec: DiskScheduleSpec, entry: Entry, size: Bytes | None) -> Di
     return replace(spec, **{entry.sort.value: others if size is None else {**others, entry.name: size}})
 
 
+@lru_cache(maxsize=4096)
 def amount(size: int) -> str:
     """Bytes as people write them."""
     return str(Quantity.of_bytes(size))

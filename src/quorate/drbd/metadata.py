@@ -7,6 +7,7 @@ bit per 4 KiB and peer. The numbers that the formula must give are tabled in the
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from quorate.api.meta import Bytes
@@ -63,6 +64,7 @@ def usable_size(lower: Bytes, max_peers: int = MAX_PEERS) -> Bytes:
     return Bytes(max(0, whole_blocks - _metadata_size(whole_blocks, max_peers)))
 
 
+@lru_cache(maxsize=1024)
 def lower_size(usable: Bytes, max_peers: int = MAX_PEERS) -> Bytes:
     """The smallest backing device that has this much room for data.
 

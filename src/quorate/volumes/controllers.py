@@ -7,7 +7,7 @@ from typing import Any
 from quorate.engine import Controller, Key, Signal
 from quorate.locks import LockTable, Thing
 from quorate.volumes import attachment, replica, volume
-from quorate.volumes.watches import TOPICS, fan_out
+from quorate.volumes.fanning import TOPICS, fan_out
 
 
 def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:

@@ -81,6 +81,13 @@ class ReplicaView:
     ledgers: tuple[DiskSchedule, ...] = ()
     #: Its drive is on its way out; None: it is not, or it is not this one's turn.
     evacuation: Evacuation | None = None
+    #: Of the logical volumes, the one on the disk that is chosen.
+    logical_volume: LVMLogicalVolume | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        name = piece_of(self.replica) if self.volumes else None
+        found = next((volume for volume in self.volumes if volume.name == name), None)
+        object.__setattr__(self, "logical_volume", found)
 
     @property
     def name(self) -> ReplicaName:
@@ -127,12 +134,6 @@ class ReplicaView:
     def address(self) -> Address | None:
         """Where its agent listens."""
         return self.replica.status.drbd.config.address
-
-    @property
-    def logical_volume(self) -> LVMLogicalVolume | None:
-        """The one on the disk that is chosen."""
-        name = piece_of(self.replica)
-        return next((volume for volume in self.volumes if volume.name == name), None)
 
     def confirms(self, revision: int) -> bool:
         """Whether its kernel shows this revision, by the word of a living agent."""
@@ -278,9 +279,15 @@ class VolumeView:
         """The same volume, as if its status were this: for deciding further before anything is written."""
         if self.rv is None or status is self.rv.status:
             return self
+        rv = structs.replace(self.rv, status=status)
+        if status.datamesh is self.rv.status.datamesh:
+            found = dataclasses.replace(self, rv=rv)
+            # What follows from members and their reports alone is still so.
+            found.__dict__.update({name: value for name, value in self.__dict__.items() if name in _OF_MEMBERS})
+            return found
         members = {member.name: member for member in status.datamesh.members}
         replicas = tuple(dataclasses.replace(each, member=members.get(each.name)) for each in self.replicas)
-        return dataclasses.replace(self, rv=structs.replace(self.rv, status=status), replicas=replicas)
+        return dataclasses.replace(self, rv=rv, replicas=replicas)
 
     def is_gone(self, node: NodeName) -> bool:
         """Whether there is no such core Node (any more)."""
@@ -291,10 +298,9 @@ class VolumeView:
         """The node as the pool lists it."""
         return self._eligible.get(node) if node is not None else None
 
-    @cached_property
+    @property
     def _eligible(self) -> Mapping[NodeName, EligibleNode]:
-        listed = self.rsp.status.eligible_nodes if self.rsp is not None else ()
-        return {node.node_name: node for node in listed}
+        return _listed(self.rsp) if self.rsp is not None else {}
 
     # Whose word counts.
 
@@ -345,6 +351,20 @@ class VolumeView:
             for link in replica.report.connections
             for device in link.peer_devices
         )
+
+
+#: What a view has worked out that depends on nothing but its members and their reports.
+_OF_MEMBERS = frozenset({"possible_names", "by_name", "datamesh", "members_by_name", "_states"})
+
+#: The nodes of each pool, with the very object they were read from: a pool may have thousands, and objects are frozen.
+_nodes_of: dict[str, tuple[ReplicatedStoragePool, Mapping[NodeName, EligibleNode]]] = {}
+
+
+def _listed(pool: ReplicatedStoragePool) -> Mapping[NodeName, EligibleNode]:
+    known = _nodes_of.get(pool.name)
+    if known is None or known[0] is not pool:
+        known = _nodes_of[pool.name] = pool, {node.node_name: node for node in pool.status.eligible_nodes}
+    return known[1]
 
 
 _AT_REST = frozenset({"", ReplicationState.OFF, ReplicationState.ESTABLISHED})

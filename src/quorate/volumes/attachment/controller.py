@@ -140,7 +140,7 @@ def _events(attachment: ReplicatedVolumeAttachment, status: ReplicatedVolumeAtta
 
 
 def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
-    """The reconciler of attachments, woken also through the signal of ``watches.fan_out``."""
+    """The reconciler of attachments, woken also through the signal of ``fanning.fan_out``."""
     return (
         Controller(
             name="attachments",

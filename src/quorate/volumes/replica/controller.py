@@ -164,7 +164,7 @@ def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
 
 
 def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
-    """The reconciler of replicas, woken also through the signal of ``watches.fan_out``."""
+    """The reconciler of replicas, woken also through the signal of ``fanning.fan_out``."""
     return (
         Controller(
             name="replicas",

@@ -146,7 +146,7 @@ def _soonest(*times: float | None) -> float | None:
 
 
 def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]:
-    """The reconciler of volumes, woken also through the signal of ``watches.fan_out``; and who gives out minors."""
+    """The reconciler of volumes, woken also through the signal of ``fanning.fan_out``; and who gives out minors."""
 
     def observe_with_holds(reader: Reader, key: Key) -> VolumeView | None:
         view = observe(reader, key.name)

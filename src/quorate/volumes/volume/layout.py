@@ -36,7 +36,10 @@ def actual_size(view: VolumeView) -> Quantity | None:
         and replica.report.devices
         and replica.report.devices[0].size
     ]
-    return Quantity.of_bytes(min(sizes)) if sizes else view.volume.status.actual_size
+    known = view.volume.status.actual_size
+    if not sizes or (known is not None and int(known) == min(sizes)):
+        return known
+    return Quantity.of_bytes(min(sizes))
 
 
 def published_on(view: VolumeView) -> tuple[NodeName, ...]:
