@@ -181,8 +181,9 @@ class KeyQueue:
 
     def ready(self, now: float) -> int:
         """How many keys a worker could take."""
-        self._promote(now)
-        return sum([len(level.keys) for level in self._levels])
+        if self._schedule:
+            self._promote(now)
+        return len(self._fresh.keys) if len(self._levels) == 1 else sum(self.depth().values())
 
     def depth(self) -> dict[int, int]:
         """How many keys are ready, by priority."""
@@ -301,17 +302,19 @@ class WorkQueue:
         self.outages.pop(key, None)
 
     async def ready(self) -> None:
-        """Wait until a key can be popped; QueueClosed when there will be none. Several may be told of the same key."""
-        while not self._closed:
+        """Let others run, then wait until there is a key to pop; QueueClosed when there will be none.
+
+        Several may be told of the same key, so there may be none left.
+        """
+        if not self._closed:
             now = self._clock.monotonic()
             if self.keys.ready(now):
-                return
-            await self._wait(now)
-        raise QueueClosed
-
-    def any_ready(self) -> bool:
-        """Whether a key could be popped now."""
-        return not self._closed and self.keys.ready(self._clock.monotonic()) > 0
+                # A pass that does nothing never waits: ten thousand of them would hold up everybody else.
+                await asyncio.sleep(0)
+            else:
+                await self._wait(now)
+        if self._closed:
+            raise QueueClosed
 
     def hold(self, key: Key, since: float) -> None:
         """Keep a popped key for as long as something has to be waited for; what else is ready is for somebody else."""

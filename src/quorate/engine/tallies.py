@@ -44,7 +44,11 @@ class DurationTally:
         self._total += seconds
 
     def add_all(self, durations: list[float]) -> None:
-        """Many more, for less than one by one. The list is sorted."""
+        """More, and many for less than one by one. The list is sorted."""
+        if len(durations) < 4:
+            for seconds in durations:
+                self.add(seconds)
+            return
         durations.sort()
         counts, end, below = self._counts, len(durations), 0
         for bucket, bound in enumerate(self._bounds):

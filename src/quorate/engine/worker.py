@@ -149,9 +149,6 @@ class Worker(Generic[S]):
                     await self._carry_out(job)
                 finally:
                     self.queue.done(job.key)
-            # A pass that does nothing never waits. Without this, ten thousand of them would hold up everybody else.
-            if self.queue.any_ready():
-                await asyncio.sleep(0)
 
     def _look(self) -> _Job | None:
         """Make passes for a while, up to the first that has something to wait for: then the worker holds its key.
