@@ -353,6 +353,7 @@ def said_of_replica(**said: Any) -> ReplicatedVolumeReplica:
 
 WORDS = merge((), [AllReplicasReady.REPLICAS_NOT_READY("not ready: [1]")], now=NOW)
 READY = merge((), [ReplicaReady.READY()], now=NOW)
+SILENT = merge((), [ReplicaReady.AGENT_NOT_READY()], now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -364,6 +365,8 @@ READY = merge((), [ReplicaReady.READY()], now=NOW)
         (said_of_volume(), said_of_volume(published_on=(node(1),)), True, True),
         (said_of_replica(), said_of_replica(message="m", size=Quantity("1Gi")), False, False),
         (said_of_replica(), said_of_replica(conditions=READY), True, False),
+        (said_of_replica(conditions=READY), said_of_replica(conditions=SILENT), False, False),
+        (said_of_replica(conditions=SILENT), said_of_replica(conditions=READY), True, False),
         (said_of_replica(), said_of_replica(datamesh_revision=9), True, True),
         (said_of_replica(), said_of_replica(datamesh_pending_transition=PendingTransition(member=True)), True, True),
     ],

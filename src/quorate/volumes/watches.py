@@ -123,8 +123,10 @@ def _replica_changed(before: ReplicatedVolumeReplica | None, after: ReplicatedVo
 
 
 def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    """The same; of the words its volume looks at Ready alone."""
-    return _replica_changed(before, after) or _is_ready(before) != _is_ready(after)
+    """The same; of the words its volume looks at Ready alone, and knows for itself whose agent is silent."""
+    if _replica_changed(before, after):
+        return True
+    return _is_ready(before) != _is_ready(after) and not _is_silent(after)
 
 
 def _until_settled(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> float:
@@ -161,6 +163,11 @@ def _a_moment(before: Resource | None, after: Resource | None) -> float:
 
 def _is_ready(replica: ReplicatedVolumeReplica | None) -> bool:
     return replica is not None and conditions.is_true(replica.status.conditions, ReplicaReady)
+
+
+def _is_silent(replica: ReplicatedVolumeReplica | None) -> bool:
+    found = conditions.find(replica.status.conditions, ReplicaReady) if replica is not None else None
+    return found is not None and found.reason == ReplicaReady.AGENT_NOT_READY.code
 
 
 def _differ(before: Any, after: Any, fields: tuple[str, ...]) -> bool:
