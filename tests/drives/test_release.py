@@ -277,7 +277,7 @@ def test_a_group_on_several_drives_drains_as_a_whole() -> None:
                 group = await lab.store.get(LVMVolumeGroup, f"{node}-disk-1")
                 return len(group.status.devices) == 2
 
-            await lab.until("the group has two drives", both)
+            await lab.until("the group has two drives", both, patience=700)
             drive = await lab.drive(node, 3)
             await lab.annotate(drive, health="BAD", replacement="ready")
             await lab.until_phase(drive, REMOVED, patience=900)

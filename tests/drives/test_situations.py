@@ -427,7 +427,7 @@ def test_a_good_copy_stays_when_another_drive_of_its_group_is_lost() -> None:
             async def joined() -> bool:
                 return len((await lab.store.get(LVMVolumeGroup, f"{node}-disk-1")).status.devices) == 2
 
-            await lab.until("the group is on two drives", joined)
+            await lab.until("the group is on two drives", joined, patience=700)
             drive = await lab.drive(node, 3)
             lab.lab.cluster.inject(faults.DrivePull(node=node, drive="3"))
             await lab.until_phase(drive, RELEASING, patience=600)

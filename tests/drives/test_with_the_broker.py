@@ -97,6 +97,8 @@ def test_a_marker_that_somebody_sets_through_the_broker_starts_it_and_its_reset_
             await service.set_marker(SetMarker(marker=Marker.DISK_FAULTY, items=items, reset=True), admin)
             await lab.until_phase(drive, OPERATIVE)
             await service.set_marker(SetMarker(marker=Marker.DISK_BROKEN, items=items), admin)
+            # Said before that, it would be of a drive that nobody distrusts, and not count.
+            await lab.until_phase(drive, RELEASING)
             await lab.annotate(drive, replacement="ready")
             await lab.until_phase(drive, REMOVED, patience=900)
             await lab.until_copies("v")
