@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
+from bench.beds import HOUSEKEEPING, bed_on, controlled, opened
 from bench.shares import AGENTS, OWNER, Shares
-from bench.volumes import HOUSEKEEPING, bed_on, controlled, opened
 from quorate.api import codec, labels, names
 from quorate.api.core import Lease, Node
 from quorate.api.longhorn import DiskSchedule

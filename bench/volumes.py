@@ -1,174 +1,44 @@
 """Volumes: what it costs to form them, to keep them, and to look at all of them when a node is lost.
 
 ``python -m bench.volumes`` runs everything in one process: the embedded engine with its file, all controllers, and
-simulated nodes with the agents that really run. QUORATE_BENCH_VOLUMES and QUORATE_BENCH_REPLICAS make it smaller, or
-bigger: the steady state is that of as many volumes as were formed.
+simulated nodes with the agents that really run. Volumes at rest are not formed but written (``bench.settled``).
+QUORATE_BENCH_VOLUMES, QUORATE_BENCH_SETTLED and QUORATE_BENCH_REPLICAS make it smaller, or bigger.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
-import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
+from bench.beds import bed
 from bench.harness import Report
+from bench.settled import settled
 from bench.shares import AGENTS, CONTROLLERS, HARDWARE, ONLOOKER, OWNER, Shares, booked
-from quorate.api import all_kinds, conditions
-from quorate.api.conditions.rv import Ready, Resilient
-from quorate.api.meta import ObjectMeta
-from quorate.api.quantity import Quantity
-from quorate.api.storage import LVMVolumeGroup, ReplicatedStorageClass, ReplicatedStoragePool, ReplicatedVolume
-from quorate.api.storage.configuration import Replication
-from quorate.api.storage.rsc import ReplicatedStorageClassSpec
-from quorate.api.storage.rsp import PoolType, PoolVolumeGroup, ReplicatedStoragePoolSpec, StoragePoolPhase
-from quorate.api.storage.rv import ReplicatedVolumeSpec
+from quorate.api import conditions
+from quorate.api.conditions.rv import Resilient
+from quorate.api.meta import NodeName
+from quorate.api.storage import ReplicatedVolume
 from quorate.engine import logs
-from quorate.engine.clock import SystemClock
-from quorate.engine.embedded import EmbeddedStore
-from quorate.engine.manager import Manager
-from quorate.engine.store import Store
 from quorate.lab import faults
-from quorate.lab.cluster import Cluster
-from quorate.lab.delivery import deliver
 from quorate.lab.layout import Layout
-from quorate.server.controllers import cluster_wide
 
+#: Formed at once; at rest; and on the node that is lost.
 VOLUMES = int(os.environ.get("QUORATE_BENCH_VOLUMES", "1000"))
+SETTLED = int(os.environ.get("QUORATE_BENCH_SETTLED", "10000"))
 REPLICAS = int(os.environ.get("QUORATE_BENCH_REPLICAS", "2000"))
-#: Volumes for each simulated node; and how long nothing is done, to see what it costs.
+#: Volumes for each simulated node, while they are formed and at rest.
 PER_NODE = 10
+PER_NODE_AT_REST = 100
+#: How long nothing is done, to see what it costs.
 QUIET = 60.0
 #: Until new nodes, or new volumes, have said all that they have to say: agents look at their drives every minute.
 SETTLING = 75.0
-SIZE = "16Mi"
-#: Volumes made at the same time on three nodes.
-AT_ONCE = 30
-HOUSEKEEPING = ("Lease", "Event")
-WRITES = ("create", "patch", "patch_status", "delete")
-
-
-class Counted:
-    """A store that counts who writes what through it."""
-
-    def __init__(self, store: Store, writer: str, count: Counter[tuple[str, str, str]]) -> None:
-        self._store = store
-        self._writer = writer
-        self._count = count
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._store, name)
-        if name not in WRITES:
-            return method
-
-        async def write(target: Any, *arguments: Any, **options: Any) -> Any:
-            cls: Any = target if isinstance(target, type) else type(target)
-            kind = cls.KIND.name
-            answer = await method(target, *arguments, **options)
-            self._count[self._writer, name.replace("_", " "), kind] += 1
-            return answer
-
-        return write
-
-
-@dataclass
-class Bed:
-    """A cluster to measure on."""
-
-    store: EmbeddedStore
-    cluster: Cluster
-    shares: Shares
-    written: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-
-    async def form(self, count: int, prefix: str) -> None:
-        """Make volumes of three copies and wait until all of them are Ready."""
-        spec = ReplicatedVolumeSpec(size=Quantity(SIZE), replicated_storage_class_name="three")
-        for number in range(count):
-            await self.store.create(ReplicatedVolume(metadata=ObjectMeta(name=f"{prefix}{number}"), spec=spec))
-        await self.until(lambda volume: conditions.is_true(volume.status.conditions, Ready))
-
-    async def until(self, holds: Callable[[ReplicatedVolume], bool], pause: float = 0.5) -> None:
-        """Wait until something holds of every volume; looking is nobody's cost that is measured."""
-        while not all(holds(volume) for volume in (await self.store.list(ReplicatedVolume)).items):
-            await asyncio.sleep(pause)
-
-    def writes(self) -> Counter[tuple[str, str, str]]:
-        """Since the last look, without Leases and Events."""
-        found = Counter({key: number for key, number in self.written.items() if key[2] not in HOUSEKEEPING})
-        self.written.clear()
-        return found
-
-
-@asynccontextmanager
-async def opened() -> AsyncIterator[EmbeddedStore]:
-    """An embedded store with a file of its own."""
-    with tempfile.TemporaryDirectory() as directory:
-        path, chance = Path(directory) / "bench.db", random.Random(1)
-        store = await EmbeddedStore.open(path, kinds=all_kinds(), clock=SystemClock(), random=chance)
-        try:
-            yield store
-        finally:
-            await store.close()
-
-
-@asynccontextmanager
-async def controlled(store: EmbeddedStore, written: Counter[tuple[str, str, str]]) -> AsyncIterator[None]:
-    """All controllers at work, and what they write counted."""
-    token = OWNER.set(CONTROLLERS)
-    counted: Any = Counted(store, CONTROLLERS, written)
-    clock, chance = SystemClock(), random.Random(1)
-    manager = Manager(counted, cluster_wide(), clock=clock, random=chance, identity="bench", freeze_gc=True)
-    managing = asyncio.create_task(manager.run())
-    OWNER.reset(token)
-    try:
-        yield
-    finally:
-        manager.stop()
-        await managing
-
-
-@asynccontextmanager
-async def bed(layout: Layout, shares: Shares) -> AsyncIterator[Bed]:
-    """Everything running, with a pool of every disk and a class of three copies."""
-    async with opened() as store, bed_on(store, layout, shares) as made:
-        yield made
-
-
-@asynccontextmanager
-async def bed_on(store: EmbeddedStore, layout: Layout, shares: Shares) -> AsyncIterator[Bed]:
-    """The same on a store that goes on."""
-    cluster = Cluster(layout, clock=SystemClock(), seed=1)
-    made = Bed(store, cluster, shares)
-    async with AsyncExitStack() as ending:
-        await ending.enter_async_context(controlled(store, made.written))
-        await deliver(store, cluster.plans)
-        token = OWNER.set(AGENTS)
-        await ending.enter_async_context(cluster.running(lambda _: Counted(store, AGENTS, made.written)))
-        OWNER.reset(token)
-        await _provide(store, layout)
-        yield made
-
-
-async def _provide(store: EmbeddedStore, layout: Layout) -> None:
-    while len(groups := (await store.list(LVMVolumeGroup)).items) < layout.nodes * layout.drives:
-        await asyncio.sleep(0.1)
-    members = tuple(PoolVolumeGroup(name=group.name) for group in groups)
-    spec = ReplicatedStoragePoolSpec(type=PoolType.LVM, lvm_volume_groups=members)
-    await store.create(ReplicatedStoragePool(metadata=ObjectMeta(name="all"), spec=spec))
-    level = ReplicatedStorageClassSpec(storage_pool="all", replication=Replication.CONSISTENCY_AND_AVAILABILITY)
-    await store.create(ReplicatedStorageClass(metadata=ObjectMeta(name="three"), spec=level))
-    while True:
-        status = (await store.get(ReplicatedStoragePool, "all")).status
-        ready = [group.ready for node in status.eligible_nodes for group in node.lvm_volume_groups]
-        if status.phase is StoragePoolPhase.READY and len(ready) == len(groups) and all(ready):
-            return
-        await asyncio.sleep(0.1)
+#: Until a silent agent has been noticed by everybody.
+SILENCE = 50.0
+#: Volumes whose agents are watched while they lose a node.
+WITH_AGENTS = 30
 
 
 def run() -> Report:
@@ -177,12 +47,14 @@ def run() -> Report:
     nodes = max(6, VOLUMES // PER_NODE)
     report = Report(f"Volumes ({VOLUMES:,} volumes of 3 copies on {nodes} simulated nodes, in one process)")
     with booked() as shares:
-        asyncio.run(_form_and_rest(report, nodes, shares))
+        asyncio.run(_form(report, nodes, shares))
+        asyncio.run(_rest(report, shares))
         asyncio.run(_lose(report, shares))
+        asyncio.run(_lose_with_agents(report, shares))
     return report
 
 
-async def _form_and_rest(report: Report, nodes: int, shares: Shares) -> None:
+async def _form(report: Report, nodes: int, shares: Shares) -> None:
     OWNER.set(ONLOOKER)
     async with bed(Layout(nodes=nodes, zones=3), shares) as measured:
         await asyncio.sleep(SETTLING)
@@ -192,23 +64,30 @@ async def _form_and_rest(report: Report, nodes: int, shares: Shares) -> None:
         shares.taken()
         await measured.form(VOLUMES, "v-")
         _report_forming(report, shares.taken())
-        await asyncio.sleep(SETTLING)
-        measured.writes()
+
+
+async def _rest(report: Report, shares: Shares) -> None:
+    """Volumes of which nothing is to be done, for a minute."""
+    OWNER.set(ONLOOKER)
+    # Three zones, so that copies of a volume are on three nodes.
+    layout = Layout(nodes=3 * max(1, SETTLED // PER_NODE_AT_REST // 3), zones=3)
+    async with settled(layout, SETTLED, shares) as measured:
+        await asyncio.sleep(SILENCE)
+        measured.written.clear()
         shares.taken()
         await asyncio.sleep(QUIET)
-        used = sum(cpu for owner, cpu in shares.taken().items() if owner.startswith(CONTROLLERS))
-        written = measured.writes()
-        report.add(
-            f"steady state with {VOLUMES:,} volumes: writes in {QUIET:.0f} s, Leases apart",
-            str(sum(written.values())),
-            "none",
-            not written,
-            ", ".join(f"{number} {' '.join(key)}" for key, number in written.items()),
-        )
-        share = used / QUIET
-        report.add(
-            f"steady state with {VOLUMES:,} volumes: controllers", f"{share:.2%} of a core", "under 1 %", share < 0.01
-        )
+        share = _of_controllers(shares.taken()) / QUIET
+        written = {key: number for key, number in measured.written.items() if key[2] != "Lease"}
+    report.add(
+        f"steady state with {SETTLED:,} volumes: writes in {QUIET:.0f} s, Leases apart",
+        str(sum(written.values())),
+        "none",
+        not written,
+        ", ".join(f"{number} {' '.join(key)}" for key, number in written.items()),
+    )
+    report.add(
+        f"steady state with {SETTLED:,} volumes: controllers", f"{share:.2%} of a core", "under 1 %", share < 0.01
+    )
 
 
 def _report_writes(report: Report, written: Counter[tuple[str, str, str]]) -> None:
@@ -232,23 +111,46 @@ async def _lose(report: Report, shares: Shares) -> None:
     """One of three nodes, with a replica of every volume."""
     OWNER.set(ONLOOKER)
     # A ledger has at most a thousand entries, so a node needs disks enough.
-    async with bed(Layout(nodes=3, zones=3, drives=2 + REPLICAS // 900), shares) as measured:
-        # Not all at once: only what comes afterwards is measured, and LVM does one thing at a time to a group.
-        for first in range(0, REPLICAS, AT_ONCE):
-            await measured.form(min(AT_ONCE, REPLICAS - first), f"v-{first}-")
-        await asyncio.sleep(5.0)
+    async with settled(Layout(nodes=3, zones=3, drives=2 + REPLICAS // 900), REPLICAS, shares) as measured:
+        shares.taken()
+        measured.written.clear()
+        await measured.lose(NodeName("node-1"))
+        await measured.until_rest()
+        links = _of_controllers(shares.taken())
+        await asyncio.sleep(SILENCE)
+        await measured.until_rest()
+        silence = _of_controllers(shares.taken())
+        written = sum(number for key, number in measured.written.items() if key[2] != "Lease")
+    report.add(
+        f"one node lost with {REPLICAS:,} replicas: all volumes looked at again",
+        f"{links + silence:.2f} s of the controllers' CPU",
+        "under 5 s",
+        links + silence < 5,
+        f"({links:.2f} s when links are lost, {silence:.2f} s when its agent is silent, {written:,} writes)",
+    )
+
+
+async def _lose_with_agents(report: Report, shares: Shares) -> None:
+    """What agents do meanwhile: of fewer volumes, because each has to be formed."""
+    OWNER.set(ONLOOKER)
+    async with bed(Layout(nodes=3, zones=3), shares) as measured:
+        await measured.form(WITH_AGENTS, "v-")
+        await asyncio.sleep(SETTLING)
         measured.cluster.inject(faults.NodeDown("node-1"))
         shares.taken()
         await measured.until(_is_reduced)
         used = shares.taken()
-        controllers = sum(cpu for owner, cpu in used.items() if owner.startswith(CONTROLLERS))
-        report.add(
-            f"one node lost with {REPLICAS:,} replicas: all volumes looked at again",
-            f"{controllers:.2f} s of the controllers' CPU",
-            "under 5 s",
-            controllers < 5,
-            f"(agents {used[AGENTS]:.1f} s, simulation {used[HARDWARE]:.1f} s)",
-        )
+    each = {owner: cpu / WITH_AGENTS * 1000 for owner, cpu in used.items()}
+    report.add(
+        "one node lost: the agents of its peers, by volume",
+        f"{each[AGENTS]:.1f} ms",
+        "",
+        note=f"(simulation {each[HARDWARE]:.1f} ms, controllers {_of_controllers(each):.1f} ms)",
+    )
+
+
+def _of_controllers(used: Mapping[str, float]) -> float:
+    return sum(cpu for owner, cpu in used.items() if owner.startswith(CONTROLLERS))
 
 
 def _is_reduced(volume: ReplicatedVolume) -> bool:

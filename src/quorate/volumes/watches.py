@@ -182,7 +182,7 @@ def _differ(before: Any, after: Any, fields: tuple[str, ...]) -> bool:
 #: For every reconciler of this package, beside its own signal from ``fan_out``.
 WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume),
-    Watch(ReplicatedVolumeReplica, _of_replica, patience=_until_settled),
+    Watch(ReplicatedVolumeReplica, _of_replica, patience=_a_moment),
     Watch(ReplicatedVolumeAttachment, _of_attachment),
     Watch(DRBDResourceOperation, _of_operation, patience=_a_moment),
     Watch(LVMLogicalVolume, _of_labelled, patience=_a_moment),
