@@ -21,6 +21,9 @@ from typing import Protocol
 from quorate.engine.embedded.database import Database, Row
 from quorate.errors import StorageFailure
 
+#: The most seconds that an event loop waits for the thread to begin. It takes 0.1 ms where a processor is free.
+BEGINNING = 0.001
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -66,8 +69,7 @@ class ThreadCommitter:
     """Commits in a thread. It may die with the process at any time: the file survives that.
 
     The thread needs the interpreter lock to begin, and a busy event loop gives that up only every 5 ms: the commit
-    would come after what the loop does next instead of beside it. So the loop waits for an idle thread to begin, which
-    takes it 0.1 ms.
+    would come after what the loop does next instead of beside it. So the loop waits for an idle thread to begin.
     """
 
     def __init__(self, database: Database) -> None:
@@ -84,7 +86,7 @@ class ThreadCommitter:
         self._begun.clear()
         self._queue.put((batch, report))
         if self._idle:
-            self._begun.wait()
+            self._begun.wait(BEGINNING)
 
     async def stop(self) -> None:
         self._queue.put(None)
