@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from quorate.engine.simulation import Simulation, run
 from quorate.lab.driver import Driver
 from quorate.lab.kernel import World
@@ -37,5 +39,34 @@ def test_what_becomes_due_at_this_very_moment_happens_at_once() -> None:
         await sim.clock.sleep(1)
         assert happened == [3.0]
         running.cancel()
+
+    run(main, seed=1)
+
+
+def test_what_is_put_before_the_rest_is_not_late_and_the_rest_still_happens() -> None:
+    async def main(sim: Simulation) -> None:
+        driver = Driver(World(1), sim.clock)
+        running = asyncio.create_task(driver.run())
+        happened: list[float] = []
+        for delay in (5.0, 1.0, 3.0):
+            await sim.clock.sleep(0)
+            driver.world.later(delay, lambda: happened.append(sim.clock.monotonic()))
+            driver.touch()
+        await sim.clock.sleep(10)
+        assert happened == [1.0, 3.0, 5.0]
+        running.cancel()
+
+    run(main, seed=1)
+
+
+def test_a_mistake_in_the_model_ends_the_driver_with_its_error() -> None:
+    async def main(sim: Simulation) -> None:
+        driver = Driver(World(1), sim.clock)
+        running = asyncio.create_task(driver.run())
+        driver.world.later(1.0, lambda: 1 // 0)  # type: ignore[arg-type]
+        driver.touch()
+        await sim.clock.sleep(2)
+        with pytest.raises(ZeroDivisionError):
+            await running
 
     run(main, seed=1)

@@ -230,7 +230,8 @@ def changed(resource: Resource) -> None:
         return
     _say(kernel, _resource_key(resource), _resource_fields(resource))
     for connection in resource.connections.values():
-        _say(kernel, _connection_key(connection), _connection_fields(connection))
+        if connection.now != connection.old:  # it is made of nothing else
+            _say(kernel, _connection_key(connection), _connection_fields(connection))
     for device in resource.devices.values():
         _say(kernel, _device_key(device), _device_fields(device))
     for connection in resource.connections.values():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from quorate.lab.lvm import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.groups import CHUNK, mapper_path, uuid_of
@@ -40,7 +42,20 @@ _FLAGS = {
 
 #: A field is a text, or a size in bytes.
 _Field = str | int
-_Row = Callable[[str], _Field]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of a report, column by column."""
+
+    field: Callable[[str], _Field]
+    #: The volume that it is about, and all that its fields are made of; empty: it is made anew each time.
+    volume: LogicalVolume | None = None
+    made_of: tuple[object, ...] = ()
+
+
+#: How a volume was last printed, and what that was made of. A node has hundreds, and all of them are looked at often.
+_PRINTED: WeakKeyDictionary[LogicalVolume, tuple[tuple[object, ...], str]] = WeakKeyDictionary()
 _Columns = Mapping[str, Callable[..., _Field]]
 _DEFAULTS = {
     "vg": "vg_name,pv_count,lv_count,snap_count,vg_attr,vg_size,vg_free",
@@ -53,7 +68,7 @@ def vgs(process: Process, argv: list[str]) -> int:
     """Volume groups."""
 
     def rows(names: list[str], *, hidden: bool) -> list[_Row]:
-        return [partial(_group_field, process, group) for group in _groups(process, names)]
+        return [_Row(partial(_group_field, process, group)) for group in _groups(process, names)]
 
     return _report(process, argv, "vg", rows, _GROUP)
 
@@ -74,10 +89,13 @@ def lvs(process: Process, argv: list[str]) -> int:
                     raise _NotFound(f'Failed to find logical volume "{name.removeprefix("/dev/")}"')
                 chosen.append(found)
         chosen.sort(key=lambda entry: (entry[0].name, entry[1].name))
-        shown: list[_Row] = [partial(_volume_field, process, group, volume) for group, volume in chosen]
+        shown = [
+            _Row(partial(_volume_field, process, group, volume), volume, _made_of(process, group, volume))
+            for group, volume in chosen
+        ]
         if hidden:
             shown += [
-                partial(_pool_part_field, process, group, volume, part)
+                _Row(partial(_pool_part_field, process, group, volume, part))
                 for group, volume in chosen
                 if isinstance(volume, ThinPool)
                 for part in ("tdata", "tmeta")
@@ -93,7 +111,7 @@ def pvs(process: Process, argv: list[str]) -> int:
     def rows(names: list[str], *, hidden: bool) -> list[_Row]:
         lvm = process.host.lvm
         return [
-            partial(_member_field, process, member)
+            _Row(partial(_member_field, process, member))
             for member in lvm.labelled
             if (not names or lvm.path(member) in names) and (lvm.path(member) or _is_missed(process, member))
         ]
@@ -175,6 +193,15 @@ _VOLUME: _Columns = {
     "devices": lambda process, group, volume: _devices(process, group, volume),
     "seg_pe_ranges": lambda process, group, volume: _ranges(process, group, volume),
 }
+
+
+def _made_of(process: Process, group: VolumeGroup, volume: LogicalVolume) -> tuple[object, ...]:
+    """Thin ones change with whatever is written to any of their pool."""
+    if isinstance(volume, ThinVolume | ThinPool):
+        return ()
+    places = tuple((_at(process, group, run), run.first, run.count) for run in volume.runs)
+    failed, held = process.host.lvm.failed(volume), bool(volume.device.holder)
+    return group.name, volume.name, volume.uuid, volume.size, frozenset(volume.tags), places, failed, held
 
 
 def _segment(volume: LogicalVolume) -> str:
@@ -288,7 +315,6 @@ def _report(process: Process, argv: list[str], kind: str, rows: Callable[..., li
         if unknown:
             raise UsageError(unknown[0])
         found = rows(arguments.rest, hidden=arguments.has("all"))
-        table = [[(column, _cell(row(column), arguments)) for column in columns] for row in found]
     except UsageError as error:
         process.err(f"  Unrecognised field or option: {error}\n")
         return _USAGE
@@ -296,13 +322,14 @@ def _report(process: Process, argv: list[str], kind: str, rows: Callable[..., li
         process.err("".join(f"  {line}\n" for line in str(error).splitlines()))
         return _FAILED
     if arguments.get("format").startswith("json"):
-        lines = ",\n".join(f"                  {json.dumps(dict(row))}" for row in table)
+        asked = (arguments.get("columns"), arguments.get("units"), arguments.has("nosuffix"))
+        lines = ",\n".join(f"                  {_json(row, columns, arguments, asked)}" for row in found)
         process.out(
             '  {\n      "report": [\n          {\n'
             f'              "{kind}": [\n{lines}\n              ]\n          }}\n      ]\n  }}\n'
         )
     else:
-        _plain(process, arguments, columns, table)
+        _plain(process, arguments, columns, [_cells(row, columns, arguments) for row in found])
     return 0
 
 
@@ -313,6 +340,21 @@ def _columns(arguments: Arguments, kind: str) -> list[str]:
     elif text.startswith("+"):
         text = f"{_DEFAULTS[kind]},{text[1:]}"
     return text.split(",")
+
+
+def _json(row: _Row, columns: Sequence[str], arguments: Arguments, asked: tuple[object, ...]) -> str:
+    """A line, as it was printed if it is made of the same."""
+    if row.volume is None or not row.made_of:
+        return json.dumps(dict(_cells(row, columns, arguments)))
+    made_of = (asked, row.made_of)
+    known = _PRINTED.get(row.volume)
+    if known is None or known[0] != made_of:
+        known = _PRINTED[row.volume] = (made_of, json.dumps(dict(_cells(row, columns, arguments))))
+    return known[1]
+
+
+def _cells(row: _Row, columns: Sequence[str], arguments: Arguments) -> list[tuple[str, str]]:
+    return [(column, _cell(row.field(column), arguments)) for column in columns]
 
 
 def _cell(value: _Field, arguments: Arguments) -> str:
