@@ -33,7 +33,7 @@ from quorate.api.cluster_config import ClusterConfig, DrbdSettings
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import Device, DiskState, DrbdStatus
+from quorate.api.storage.drbd import Device, DiskState, DrbdActual, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import (
@@ -126,7 +126,7 @@ class LogicalVolumes:
             llv=llv,
             lvg=lvg,
             replica=replica,
-            attached=device is not None and device.disk_state not in ("", DiskState.DISKLESS),
+            attached=device is not None and _is_attached(device),
             kernel_current=current,
             device_size=None if device is None else device.size * 1024,
             max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
@@ -240,13 +240,21 @@ def _concerns_its_disk(before: ReplicatedVolumeReplica | None, after: Replicated
     if before is None or after is None or before.spec != after.spec:
         return True
     old, new = before.status, after.status
-    if (old.lvm_logical_volume_name, old.drbd.actual) != (new.lvm_logical_volume_name, new.drbd.actual):
+    if old.lvm_logical_volume_name != new.lvm_logical_volume_name or _made(old.drbd.actual) != _made(new.drbd.actual):
         return True
     return _disks(old.drbd.status) != _disks(new.drbd.status)
 
 
-def _disks(reported: DrbdStatus | None) -> list[tuple[str, int]]:
-    return [(device.disk_state, device.size) for device in reported.devices] if reported is not None else []
+def _made(actual: DrbdActual) -> tuple[object, ...]:
+    return actual.metadata_created, actual.backing_size
+
+
+def _disks(reported: DrbdStatus | None) -> list[tuple[bool, int]]:
+    return [(_is_attached(device), device.size) for device in reported.devices] if reported is not None else []
+
+
+def _is_attached(device: Device) -> bool:
+    return device.disk_state not in ("", DiskState.DISKLESS)
 
 
 def _moved(before: Drive | None, after: Drive | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -19,6 +20,7 @@ from quorate.agent.replica.here import REPLICAS_BY_VOLUME, concerns_its_agent, f
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
+from quorate.agent.steps import KERNEL, Look
 from quorate.api import labels
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
@@ -94,6 +96,13 @@ def _disk_of(config: DrbdConfig) -> str:
     return (config.disk or "").removeprefix("/dev/")
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A resource of which nothing can be said before it is looked at again."""
+
+    resource: str
+
+
 class Replicas:
     """Observes and decides with one node's memory."""
 
@@ -103,12 +112,14 @@ class Replicas:
         self._texts: dict[str, tuple[DrbdConfig, Text | None, str, str]] = {}
         self._crypto: tuple[str, frozenset[str]] = ("", frozenset())
 
-    def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | None:
+    def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | Unseen | None:
         """One view per replica of the volume on this node: one."""
         found = replicas_here(self._node, reader, key.name)
         if not found:
             self._forget(key.name)
             return None
+        if self._is_only_to_be_looked_at(key.name):
+            return Unseen(key.name)
         cluster = reader.get(ClusterConfig, CLUSTER)
         settings = cluster.spec if cluster is not None else _DEFAULTS
         elder = ""
@@ -118,8 +129,10 @@ class Replicas:
             elder = elder or replica.name
         return tuple(views)
 
-    def decide(self, views: tuple[View, ...], now: datetime, _: Random) -> Plan:
+    def decide(self, views: tuple[View, ...] | Unseen, now: datetime, _: Random) -> Plan:
         """The decisions about them, as one plan."""
+        if isinstance(views, Unseen):
+            return Plan(effects=(self._look_at(views.resource),))
         writes: list[Write] = []
         effects: list[Callable[[], None]] = []
         again: float | None = None
@@ -137,6 +150,20 @@ class Replicas:
         if not writes and not effects and again is None:
             return NOTHING
         return Plan(writes=tuple(writes), effects=tuple(effects), requeue_after=again)
+
+    def _is_only_to_be_looked_at(self, resource: str) -> bool:
+        """Whether the kernel has to be looked at, and nothing stands in the way: then there is nothing else to decide.
+
+        Something happens to a resource many times before it is at rest: a view of it would be made in vain each time.
+        """
+        memory, hands, sighting = self._node.memory, self._node.hands, self._node.memory.resource(resource)
+        if sighting.current or sighting.error or not memory.whole_kernel.current or hands.busy(resource_work(resource)):
+            return False
+        looked = memory.last(look_work(resource), "look")
+        return looked is None or looked.succeeded
+
+    def _look_at(self, resource: str) -> Callable[[], None]:
+        return self._node.work(look_work(resource), (Look(KERNEL, resource),), self._node.volumes, Key("", resource))
 
     def _view(
         self, reader: Reader, replica: ReplicatedVolumeReplica, resource: str, settings: ClusterConfigSpec, elder: str
