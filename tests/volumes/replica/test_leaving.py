@@ -114,6 +114,13 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
     ),
     ("published, by the volume's word", with_rv(leaver(), published_on=(node_name(3),)), "Published"),
     ("one copy behind", spoilt(leaver(), 0, with_device(disk_state="Inconsistent")), "CopiesMissing"),
+    (
+        "one copy behind, and given up",
+        spoilt(spoilt(leaver(), 3, given_up), 0, with_device(disk_state="Inconsistent")),
+        None,
+    ),
+    ("a member, and given up", spoilt(spoilt(picture(FOUR), 3, deleting), 3, given_up), "StillMember"),
+    ("being forgotten, and given up", forgetting(spoilt(leaver(), 3, given_up)), "NotForgotten"),
     ("one without quorum", spoilt(leaver(), 0, with_device(quorum=False)), "CopiesMissing"),
     ("one silent", leaver(picture(FOUR, stale=(1,))), "CopiesMissing"),
     ("another deleted", spoilt(leaver(), 1, deleting), "CopiesMissing"),

@@ -14,6 +14,11 @@ from tests.volumes.attach.stories import Story
 from tests.volumes.laboratory import volume_lab
 
 D = ReplicaType.DISKFUL
+SAID = {annotation_keys.FORCE_REMOVE: "v-1", annotation_keys.ACCEPT_DATA_LOSS: "true"}
+
+
+async def _give_up(story: Story) -> None:
+    await story.lab.store.patch(ReplicatedVolume, "v", patch={"metadata": {"annotations": SAID}})
 
 
 def test_the_survivor_counts_anew_and_the_write_that_waits_is_done() -> None:
@@ -30,8 +35,7 @@ def test_the_survivor_counts_anew_and_the_write_that_waits_is_done() -> None:
             waiting = story.begin_write(here, "waits")
             await lab.sleep(5)
             assert waiting.state is not IoState.DONE
-            said = {annotation_keys.FORCE_REMOVE: "v-1", annotation_keys.ACCEPT_DATA_LOSS: "true"}
-            await lab.store.patch(ReplicatedVolume, "v", patch={"metadata": {"annotations": said}})
+            await _give_up(story)
 
             async def served() -> bool:
                 lab.cluster.driver.catch_up()
@@ -42,3 +46,31 @@ def test_the_survivor_counts_anew_and_the_write_that_waits_is_done() -> None:
             await story.until_calm()
 
     run(main, seed=1)
+
+
+def test_the_copy_that_was_given_up_goes_when_its_node_is_back_and_makes_room_for_another_there() -> None:
+    """The word that removed it holds for its disk too: there may be no other node for the copy that is promised."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=2, zones=1, drives=1)) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY)
+            _, lost = await story.nodes(D)
+            lab.cluster.inject(faults.NodeDown(lost))
+            await lab.sleep(60)
+            await _give_up(story)
+
+            async def spent() -> bool:
+                return not SAID.keys() & (await story.volume()).metadata.annotations.keys()
+
+            await lab.until("the word is taken back", spent, 60)
+            lab.cluster.inject(faults.NodeUp(lost))
+
+            async def replaced() -> bool:
+                members = (await story.volume()).status.datamesh.members
+                return [each.name for each in members if not each.hidden] == ["v-0", "v-2"]
+
+            await lab.until("there is another copy", replaced, 120)
+            await lab.until_ready()
+            assert await story.replica_on(lost) is not None
+
+    run(main, seed=2)

@@ -14,7 +14,8 @@
 
 The conditions are judged by live reports, never by ``Ready`` (M23). A replica without a disk, or whose disk has never
 been up to date, has no copy that could be missed: for it only "not in use" counts. One whose core Node is gone cannot
-be missed either.
+be missed either, nor one that a person gave up: the word that removed it by force is handed on to it
+(``accept-data-loss``), for there may be no other place for the copy that is to replace it.
 
 An object with a foreign finalizer is not treated as gone: somebody still needs it.
 """
@@ -94,7 +95,9 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     in_use = _in_use(view, replica)
     if in_use is not None or replica.node is None or replica.node.machine is None:
         return in_use
-    return _copies_elsewhere(view, replica) if has_a_copy(replica) else None
+    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
+        return None
+    return _copies_elsewhere(view, replica)
 
 
 def accepts_data_loss(obj: Resource) -> bool:

@@ -19,7 +19,9 @@ from quorate.volumes import attach, locking, places, resize, transitions
 from quorate.volumes.attach import comparison, yielding
 from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
+from quorate.volumes.replica.leaving import accepts_data_loss
 from quorate.volumes.settling import young
+from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.addresses import with_new_addresses
@@ -46,7 +48,9 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)
     tidying = _tidying(view, now)
+    consent = tuple(_consent(view))
     writes = (
+        *consent,
         *(_ended_formation(view) if tidying is None else ()),
         *_replicas(view, asked),
         *_places(view, found, asked),
@@ -61,9 +65,20 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         writes=_one_per_object(writes),
         wait=wait,
         again=min((each for each in (asked.again, tidying, yielding.look_again(view, now)) if each), default=None),
-        spent_annotations=asked.spent_annotations,
+        spent_annotations=() if consent else asked.spent_annotations,
         event=_meant_for_nobody(view, asked),
     )
+
+
+def _consent(view: VolumeView) -> Iterator[Write]:
+    """A person's word, handed on to the replica that it has removed: the word is taken back before its disk can go."""
+    forced = forced_replica(view)
+    if forced is None or forced.member is not None or not forced.replica.deleting:
+        return
+    if not accepts_data_loss(forced.replica):
+        metadata = forced.replica.metadata
+        said = {**metadata.annotations, annotation_keys.ACCEPT_DATA_LOSS: "true"}
+        yield Patch(forced.replica, replace(forced.replica, metadata=replace(metadata, annotations=said)))
 
 
 def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | None:
