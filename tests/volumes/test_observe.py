@@ -111,7 +111,10 @@ def formed_world() -> World:
 
 def test_everything_of_a_volume_is_gathered_and_nothing_of_others() -> None:
     world = formed_world()
-    stranger = replace(piece(4), metadata=replace(piece(4).metadata, labels={labels.REPLICATED_VOLUME: "w"}))
+    metadata = replace(
+        piece(4).metadata, name=names.logical_volume("w-0", "g4"), labels={labels.REPLICATED_VOLUME: "w"}
+    )
+    stranger = replace(piece(4), metadata=metadata)
     view = observe(FixedReader([*world.objects, stranger, ledger(4, {"w-0": granted()})], world.silent), "v")
     assert view is not None
     assert view.rsc is not None
@@ -449,3 +452,11 @@ def test_a_new_volume_is_looked_at_once_it_has_its_minor() -> None:
     assert watch.patience(new, numbered) == 0.0
     assert watch.patience(None, numbered) == 0.0
     assert watch.patience(new, None) == 0.0
+
+
+def test_a_ledger_wakes_whom_it_owes_an_answer_in_each_of_its_states() -> None:
+    watch = next(each for each in WATCHES if each.cls is longhorn.DiskSchedule)
+    asked = ledger(0, {"v-0": granted(), "w-1": 5})
+    told = ledger(0, {"v-0": granted(), "w-1": granted()})
+    for state, expected in ((asked, ["w"]), (told, []), (asked, ["w"]), (told, []), (ledger(0), [])):
+        assert [each.name for each in watch.keys(state)] == expected

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from functools import cached_property
 from typing import Any
 
 import pytest
 
-from quorate.api.storage.datamesh import Member
+from quorate.api.storage.datamesh import Datamesh, Member
+from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.struct import replace
 from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.volume.making import (
+    NOW,
     TB,
     C,
     formed,
+    group_name,
     joined,
     member,
     members_of,
     name,
+    node,
     node_view,
     picture,
+    piece,
+    pool,
     shown,
     status,
     volume,
@@ -143,3 +150,49 @@ def test_scheduled_means_a_node_and_for_a_copy_a_disk() -> None:
     assert [each.scheduled for each in view.replicas] == [True, True]
     bare = replace(view.replicas[0].replica, spec=replace(view.replicas[0].replica.spec, lvm_volume_group_name=None))
     assert not changed(view.replicas[0], replica=bare).scheduled
+
+
+# What is worked out once.
+
+
+def everything(view: VolumeView) -> dict[str, Any]:
+    """All that a view can be asked, as it answers now."""
+    found = {entry: getattr(view, entry) for entry in vars(VolumeView) if _is_asked(entry)}
+    names = [each.name for each in view.members]
+    return found | {"states": [view.state_of(each) for each in names], "eligible": view.eligible(node(0))}
+
+
+def _is_asked(entry: str) -> bool:
+    return isinstance(vars(VolumeView)[entry], cached_property | property)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"message": "other words"},
+        {"attach_requests": (AttachRequest(node_name=node(1), since=NOW, source=AttachSource.ATTACHMENT),)},
+        {"datamesh_revision": 7},
+        {"datamesh": Datamesh(members=members_of(C)[:2])},
+        {"datamesh": Datamesh(members=tuple(replace(each, hidden=True) for each in members_of(C)))},
+    ],
+)
+def test_a_view_with_another_status_answers_as_one_that_was_made_with_it(changes: dict[str, Any]) -> None:
+    before = stale(showing(formed(), 1, disk="Outdated"), 2)
+    everything(before)
+    after = before.with_status(replace(before.volume.status, **changes))
+    assert everything(after) == everything(changed(after))
+
+
+def test_a_pool_that_has_changed_lists_other_nodes() -> None:
+    view = formed()
+    assert view.eligible(node(4)) is not None
+    assert changed(view, rsp=pool(range(3))).eligible(node(4)) is None
+    assert view.eligible(node(4)) is not None
+
+
+def test_the_logical_volume_is_the_one_on_the_disk_that_is_chosen() -> None:
+    found = formed().replicas[0]
+    assert found.logical_volume == piece(0)
+    spec = replace(found.replica.spec, lvm_volume_group_name=group_name(4))
+    assert changed(found, replica=replace(found.replica, spec=spec)).logical_volume is None
+    assert changed(found, volumes=()).logical_volume is None
