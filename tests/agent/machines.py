@@ -78,7 +78,7 @@ class ScriptedMachine:
         self.files.pop(path, None)
 
     async def list_directory(self, path: str) -> tuple[str, ...]:
-        return ()
+        return tuple(sorted(name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")))
 
     async def port_is_free(self, address: str, port: int) -> bool:
         return port not in self.taken_ports

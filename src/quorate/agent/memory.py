@@ -17,6 +17,7 @@ from quorate.api.storage.drbd import DrbdStatus, Host, Path
 
 if TYPE_CHECKING:
     from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
+    from quorate.agent.replica.duty import Duty
 
 T = TypeVar("T")
 
@@ -114,6 +115,8 @@ class Memory:
         self.paths: dict[str, dict[int, dict[tuple[Host, Host], Path]]] = {}
         #: By resource: how often one of its links was seen to go, or may have gone while nobody looked.
         self.link_losses: dict[str, int] = {}
+        #: By resource that is the younger of two primaries: whom it must not lose.
+        self.duties: dict[str, Duty] = {}
         #: By resource: when it was last looked at only because a resync makes progress, by the monotonic clock.
         self.progress_looked: dict[str, float] = {}
         #: By resource: when percentages in sync were last reported.

@@ -1,11 +1,12 @@
 """One agent, from its Lease to its hands, over any store and any machine.
 
     run
-    ├── acquire the Lease       nothing else happens before: another agent may live
+    ├── tasks of every part     from the first moment, whether the API answers or not: they look at the kernel and the
+    │                           hardware, and the guard cuts a second primary off
+    ├── acquire the Lease       nothing else is done before: another agent may live
     └── work
         ├── heartbeat           renews the Lease; ends the agent when another has taken it
-        ├── manager             the controllers of every part, over caches of this node's objects only
-        └── tasks of every part kernel events, looks at hardware now and then
+        └── manager             the controllers of every part, over caches of this node's objects only
 
 Every task is supervised: one that fails, or ends when it should not, ends the agent with its error, and whoever started
 it starts it again. ``stop`` lets passes and commands under way end, within limits (those of the manager, then those of
@@ -51,7 +52,7 @@ class Part(Protocol):
         ...
 
     def tasks(self, node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
-        """What runs for as long as the agent does."""
+        """What runs for as long as the agent does, also before there is a Lease. Called after ``controllers``."""
         ...
 
 
@@ -82,20 +83,25 @@ class Agent:
         self._registry = registry
         self._freeze_gc = freeze_gc
         self._manager: Manager | None = None
+        self._tasks: list[asyncio.Task[NoReturn]] = []
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Work until :meth:`stop`. Raises AnotherAgent, or an ExceptionGroup with the error of whatever failed."""
-        await self._adopt_cluster_settings()
-        if not await self._unless_stopped(self._acquired()):
-            await self.heartbeat.release()  # it may have become ours at the last moment
-            return
-        log.info("agent works", node=self.node.name)
+        controllers = [
+            *cluster_settings.controllers(self.node, self.heartbeat),
+            *(controller for part in self._parts for controller in part.controllers(self.node)),
+        ]
+        works = [(_name(part), work) for part in self._parts for work in part.tasks(self.node)]
+        self._tasks = [asyncio.create_task(_endless(work), name=f"task of {name}") for name, work in works]
         try:
-            await self._work()
+            await self._hold_and_work(controllers)
         finally:
-            await self.node.hands.close()
-            await self.heartbeat.release()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for _, work in works:
+                work.close()  # one that was cancelled before its first step would complain that nobody ran it
 
     def stop(self) -> None:
         """Ask :meth:`run` to come to an end."""
@@ -110,29 +116,30 @@ class Agent:
             return found
         return Health(found.not_live, (*found.not_ready, "the node's Lease could not be renewed in time"))
 
-    async def _work(self) -> None:
-        self._manager = manager = self._make_manager()
-        works = [(_name(part), work) for part in self._parts for work in part.tasks(self.node)]
+    async def _hold_and_work(self, controllers: Sequence[Controller[Any]]) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
-                background = [group.create_task(self.heartbeat.hold(), name="heartbeat")]
-                background += [group.create_task(_endless(work), name=f"task of {name}") for name, work in works]
-                managed = group.create_task(manager.run(), name="manager")
-                await self._stopping.wait()
-                manager.stop()
-                await managed
-                await self.node.hands.close()
-                for task in background:
-                    task.cancel()
+            await self._adopt_cluster_settings()
+            if await self._unless_stopped(self._acquired()):
+                log.info("agent works", node=self.node.name)
+                await self._work(controllers)
         finally:
-            for _, work in works:
-                work.close()  # one that was cancelled before its first step would complain that nobody ran it
+            await self.node.hands.close()
+            await self.heartbeat.release()  # also if it became ours at the last moment
 
-    def _make_manager(self) -> Manager:
-        controllers = [
-            *cluster_settings.controllers(self.node, self.heartbeat),
-            *(controller for part in self._parts for controller in part.controllers(self.node)),
-        ]
+    async def _work(self, controllers: Sequence[Controller[Any]]) -> None:
+        self._manager = manager = self._make_manager(controllers)
+        async with asyncio.TaskGroup() as group:
+            background = [group.create_task(self.heartbeat.hold(), name="heartbeat")]
+            background += [group.create_task(_joined(task), name=task.get_name()) for task in self._tasks]
+            managed = group.create_task(manager.run(), name="manager")
+            await self._stopping.wait()
+            manager.stop()
+            await managed
+            await self.node.hands.close()
+            for task in background:
+                task.cancel()
+
+    def _make_manager(self, controllers: Sequence[Controller[Any]]) -> Manager:
         return Manager(
             OwnObjects(self._store, self.node.name, check=self.heartbeat.check),
             controllers,
@@ -169,11 +176,14 @@ class Agent:
         return True
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T]) -> T | None:
-        """The result, or None if we are stopped first."""
+        """The result, or None if we are stopped first. Raises the error of a task that fails meanwhile."""
         task = asyncio.ensure_future(waiting)
         stopped = asyncio.ensure_future(self._stopping.wait())
         try:
-            await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, stopped, *self._tasks), return_when=asyncio.FIRST_COMPLETED)
+            failed = [error for each in self._tasks if each.done() and isinstance(error := each.exception(), Exception)]
+            if failed:
+                raise ExceptionGroup("a task of the agent failed", failed)
             return await task if task.done() else None
         finally:
             task.cancel()
@@ -210,6 +220,10 @@ async def run_agent(
         agent.stop()
         await running
         raise
+
+
+async def _joined(task: asyncio.Task[NoReturn]) -> NoReturn:
+    await task
 
 
 async def _endless(work: Coroutine[Any, Any, None]) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -70,10 +70,10 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(sim: Simulation) -> AsyncIterator[Agent]:
+async def agent(sim: Simulation, *, files: Mapping[str, bytes] | None = None) -> AsyncIterator[Agent]:
     node, machine = scripted_node(sim.clock)
     machine.answers["drbdsetup status"] = Completed(0, "[]")
-    machine.files["/proc/crypto"] = b"name : sha256\n"
+    machine.files |= {"/proc/crypto": b"name : sha256\n", **(files or {})}
     store = await EmbeddedStore.open(None, kinds=all_kinds(), clock=sim.clock, random=sim.random("store"), inline=True)
     registry = CollectorRegistry()
     controllers = (*replica.controllers(node), *operations.controllers(node), *address.controllers(node))

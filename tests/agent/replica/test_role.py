@@ -80,6 +80,12 @@ def test_the_second_of_two_primaries_needs_every_link_and_no_resync(links: tuple
     assert commands(decided(view(asked, kernel()))) == [PRIMARY]
 
 
+def test_the_second_of_two_primaries_waits_until_its_duty_is_noted() -> None:
+    asked = replica(config=config(primary=True, yields=True, allow_two_primaries=True))
+    assert commands(decided(view(asked, kernel(), duty_noted=False))) == []
+    assert commands(decided(view(replica(config=config(primary=True)), kernel(), duty_noted=False))) == [PRIMARY]
+
+
 def test_a_member_without_a_disk_may_be_promoted() -> None:
     asked = replica(config=config(primary=True, **DISKLESS), actual=actual(disk="", metadata_created=""))
     assert commands(decided(view(asked, kernel("Diskless")))) == [PRIMARY]

@@ -168,7 +168,10 @@ def end(node: SimulatedNode, random: Random) -> None:
     node.power_on()
 
 
-def test_a_second_primary_cuts_itself_off_even_when_it_cannot_reach_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("restarted", [False, True], ids=["its agent lives on", "its agent is started anew"])
+def test_a_second_primary_cuts_itself_off_even_when_it_cannot_reach_the_api(
+    restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def main(sim: Simulation) -> None:
         with spied(monkeypatch) as commands:
 
@@ -181,6 +184,9 @@ def test_a_second_primary_cuts_itself_off_even_when_it_cannot_reach_the_api(monk
                 await volume.promote(1)
                 await write(lab, "node-1", "a")
                 lab.cluster.inject(faults.CutApi("node-2"))
+                if restarted:
+                    lab.cluster.inject(faults.AgentKill("node-2"))
+                await lab.sleep(5)
                 lab.cluster.inject(faults.Cut("node-1", "node-2"))
                 await lab.sleep(20)
                 assert any(said.startswith("drbdsetup disconnect pvc-1 ") for said in commands.on("node-2"))

@@ -15,7 +15,8 @@ from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.decide import Decision, decide
-from quorate.agent.replica.guard import guard, guard_work
+from quorate.agent.replica.duty import duties, is_noted, note_work
+from quorate.agent.replica.guard import Guard, guard_work
 from quorate.agent.replica.here import REPLICAS_BY_VOLUME, concerns_its_agent, file_of, replicas_here, volume_key
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
@@ -61,7 +62,7 @@ def _volume_of_disk(volume: LVMLogicalVolume) -> Iterable[Key]:
 
 
 def controllers(node: Node) -> tuple[Controller[Any], ...]:
-    """The replicas of this node, and the guard of second primaries."""
+    """The replicas of this node, and what is to be guarded of them."""
     looks.register(node)
     replicas = Replicas(node)
     return (
@@ -80,15 +81,15 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             signals=(node.volumes.only(lambda key: not node.hands.occupied(resource_work(key.name))),),
             rest=REST,
         ),
-        guard(node),
+        duties(node),
         lost_drives(node),
     )
 
 
 def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
-    """Follow the kernel."""
+    """Follow the kernel, and guard second primaries."""
     watch = KernelWatch(node)
-    return (watch.follow(), watch.look_again())
+    return (watch.follow(), watch.look_again(), Guard(node).keep())
 
 
 def _disk_of(config: DrbdConfig) -> str:
@@ -209,6 +210,7 @@ class Replicas:
             hung=bool(node.hands.hung(work)),
             progress_reported=memory.progress_reported.get(resource),
             unreported_since=memory.unreported_since.get(resource),
+            duty_noted=not config.yields or is_noted(node, resource, config),
             elder=elder,
         )
 
@@ -286,7 +288,7 @@ class Replicas:
             file = file_of(self._node, resource)
             for path in (file, f"{file}_tmp", f"{file}_new"):
                 memory.files.pop(path, None)
-            for work in (resource_work(resource), look_work(resource), guard_work(resource)):
+            for work in (resource_work(resource), look_work(resource), guard_work(resource), note_work(resource)):
                 memory.forget(work)
         if sighting is None or sighting.value is None:
             memory.forget_resource(resource)

@@ -13,6 +13,7 @@ from quorate.agent.replica.adjust import adjust, forget, recount
 from quorate.agent.replica.algorithm import check_algorithm
 from quorate.agent.replica.config import write_file
 from quorate.agent.replica.down import leave_foreign, take_down, take_down_other_member
+from quorate.agent.replica.duty import Duty
 from quorate.agent.replica.growth import clear_former_size, resize
 from quorate.agent.replica.guard import must_yield
 from quorate.agent.replica.looking import look_at_files, look_at_kernel
@@ -59,7 +60,7 @@ def wait_for_work(view: View, now: datetime, settled: bool) -> Verdict:
 
 def stay_cut_off(view: View, now: datetime, settled: bool) -> Verdict:
     """A primary that has yielded stays as the guard left it, unless it is to be Secondary or down: it goes there so."""
-    if not must_yield(view.config, view.status) or view.config.down:
+    if not must_yield(Duty.of(view.config), view.status) or view.config.down:
         return FINE
     demotion = FINE if view.config.primary else change_role(view, now, settled)
     return changed(demotion, stop=True, unsettled=True)

@@ -4,29 +4,28 @@ When only the link between the two is cut, both go on writing (recordings two_pr
 two_primaries_3d_disconnect).
 
 So the younger one yields: when any of its links to a member that counts goes, it cuts the others too, loses quorum and
-suspends. One that joins or leaves is hidden: it holds up no quorum, so that its link may come and go. This is a
-controller of its own, which writes nothing and looks for itself: the cut that it acts upon may well have cut this node
-off the API, or the work on the resource may hang, or all of the node be busy: its work is urgent, and needs no file. It
-stays cut off until its config no longer says that it yields; then the usual ``adjust`` connects it again and the kernel
-demotes it by itself.
+suspends. The guard needs no API, which the same cut may have taken away, or which this agent has not even heard yet: it
+goes by its ``duty``, looks for itself, and begins before anything else does. Nor does it wait for anybody: the work on
+the resource may hang, or all of the node be busy, so its own is urgent. The member stays cut off until its config no
+longer says that it yields; then the usual ``adjust`` connects it again and the kernel demotes it by itself.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from random import Random
+from typing import NoReturn
 
 from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
-from quorate.agent.node import Node
-from quorate.agent.replica.here import REPLICAS_BY_VOLUME, replicas_here, volume_key
-from quorate.agent.replica.kernel import all_counted_connected, is_primary
+from quorate.agent.node import Node, Wake
+from quorate.agent.replica.duty import Duty, recall
+from quorate.agent.replica.kernel import is_primary
 from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
-from quorate.api.storage.drbd import Connection, ConnectionState, DrbdConfig, DrbdStatus
-from quorate.api.storage.rvr import ReplicatedVolumeReplica
-from quorate.engine import Controller, Key, Plan, Reader, Watch
+from quorate.api.storage.drbd import Connection, ConnectionState, DrbdStatus
+from quorate.engine import Key
 
 PATIENCE = Patience(first=0.5, longest=5.0)
 CUT = "cut"
@@ -37,7 +36,7 @@ class Guarded:
     """What the guard sees."""
 
     resource: str
-    config: DrbdConfig
+    duty: Duty
     current: bool
     status: DrbdStatus | None
     looked: Outcome | None = None
@@ -49,20 +48,18 @@ def guard_work(resource: str) -> str:
     return f"guard/{resource}"
 
 
-def must_yield(config: DrbdConfig, status: DrbdStatus | None) -> bool:
+def must_yield(duty: Duty | None, status: DrbdStatus | None) -> bool:
     """Whether this member is the younger primary and one of its links that count is gone."""
-    return config.yields and status is not None and is_primary(status) and not all_counted_connected(config, status)
+    return duty is not None and status is not None and is_primary(status) and duty.is_broken_by(status)
 
 
 def decide(view: Guarded, now: datetime) -> Verdict:
     """Look, and if a link is gone cut the others."""
-    if not view.config.yields:
-        return FINE
     if not view.current:
         failed = view.looked is not None and not view.looked.succeeded
         wait = PATIENCE.left(view.looked, "", now) if failed else 0.0
         return Verdict(steps=() if wait > 0 else (Look(KERNEL, view.resource),), again=wait or None)
-    if view.status is None or not must_yield(view.config, view.status):
+    if view.status is None or not must_yield(view.duty, view.status):
         return FINE
     left = [link for link in view.status.connections if link.connection_state != ConnectionState.STAND_ALONE]
     if not left:
@@ -77,45 +74,55 @@ def cut(resource: str, link: Connection) -> Run:
     return Run(argv, CUT, accept=tuple(range(256)), changes=(kernel_of(resource),))
 
 
-def guard(node: Node) -> Controller[Guarded]:
-    """The controller. It writes nothing: the API may be out of reach."""
-    #: The volumes whose replica here must yield: few, and only these are looked at when something happens.
-    guarded: set[str] = set()
+class Guard:
+    """Watches every resource here that has a duty: few, and only these are looked at when something happens."""
 
-    def observe(reader: Reader, key: Key) -> Guarded | None:
-        found = replicas_here(node, reader, key.name)
-        if not found or not found[0].status.drbd.config.yields:
-            guarded.discard(key.name)
-            return None
-        guarded.add(key.name)
-        memory, work, sighting = node.memory, guard_work(key.name), node.memory.resource(key.name)
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        #: Resources to which something has happened, in that order.
+        self._due: dict[str, None] = {}
+        self._woken = asyncio.Event()
+
+    async def keep(self) -> NoReturn:
+        """Guard for as long as the agent lives."""
+        duties = self._node.memory.duties
+        unsubscribe = self._node.volumes.only(lambda key: key.name in duties).subscribe(self._wake)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(recall(self._node), name="recall of duties")
+                while True:
+                    await self._woken.wait()
+                    self._woken.clear()
+                    due, self._due = self._due, {}
+                    for resource in due:
+                        self.act(resource)
+        finally:
+            unsubscribe()
+
+    def act(self, resource: str) -> None:
+        """Do what is due about one resource."""
+        duty = self._node.memory.duties.get(resource)
+        if duty is None:
+            return
+        key = Key("", resource)
+        verdict = decide(self._view(resource, duty), self._node.clock.now())
+        if verdict.steps:
+            done = Wake(self._node.volumes, key)
+            self._node.hands.start(guard_work(resource), verdict.steps, done, urgent=True)
+        if verdict.again is not None:
+            asyncio.get_running_loop().call_later(verdict.again, self._wake, key)
+
+    def _view(self, resource: str, duty: Duty) -> Guarded:
+        memory, work, sighting = self._node.memory, guard_work(resource), self._node.memory.resource(resource)
         return Guarded(
-            resource=key.name,
-            config=found[0].status.drbd.config,
+            resource=resource,
+            duty=duty,
             current=sighting.current,
             status=sighting.value,
             looked=memory.last(work, "look"),
             cut=memory.last(work, CUT),
         )
 
-    def act(view: Guarded, now: datetime, _: Random) -> Plan:
-        verdict = decide(view, now)
-        if not verdict.steps:
-            return Plan(requeue_after=verdict.again)
-        work, key = guard_work(view.resource), Key("", view.resource)
-        effect = node.work(work, verdict.steps, node.volumes, key, urgent=True)
-        return Plan(effects=(effect,), requeue_after=verdict.again)
-
-    return Controller(
-        name="dual-primary-guard",
-        watches=(Watch(ReplicatedVolumeReplica, volume_key, when=_may_yield),),
-        observe=observe,
-        decide=act,
-        indexes=(REPLICAS_BY_VOLUME,),
-        signals=(node.volumes.only(lambda key: key.name in guarded),),
-    )
-
-
-def _may_yield(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    """One that comes or goes may change which of two counts."""
-    return before is None or after is None or before.status.drbd.config.yields or after.status.drbd.config.yields
+    def _wake(self, key: Key) -> None:
+        self._due[key.name] = None
+        self._woken.set()

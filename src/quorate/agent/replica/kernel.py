@@ -53,11 +53,6 @@ def all_connected(config: DrbdConfig, status: DrbdStatus) -> bool:
     return all(_is_connected(status, peer) for peer in linked_peers(config))
 
 
-def all_counted_connected(config: DrbdConfig, status: DrbdStatus) -> bool:
-    """Whether every link to a peer that counts is up. One that joins or leaves is hidden, and comes and goes."""
-    return all(_is_connected(status, peer) for peer in linked_peers(config) if not peer.hidden)
-
-
 def _is_connected(status: DrbdStatus, peer: Peer) -> bool:
     link = connection_to(status, peer)
     return link is not None and link.connection_state == ConnectionState.CONNECTED

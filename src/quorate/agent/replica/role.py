@@ -1,7 +1,7 @@
 """Primary and Secondary (M1 the right way round, M22, M23).
 
 Never by force. A demotion is always allowed, also while the kernel is not yet what the file says. A promotion needs
-data that was once good here, quorum now, and for the second of two primaries every link.
+data that was once good here, quorum now, and for the second of two primaries every link and a note of its duty.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def may_promote(view: View, status: DrbdStatus) -> bool:
         return False
     if view.config.yields:
         good = not is_diskful(view.config) or shown.disk_state == DiskState.UP_TO_DATE
-        return good and all_established(view.config, status)
+        return good and view.duty_noted and all_established(view.config, status)
     return True
