@@ -7,7 +7,7 @@ import pytest
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.report import LVS, PVS, VGS
 from quorate.agent.lvm.seen import NEW, SeenVolume
-from quorate.agent.steps import Run
+from quorate.agent.steps import Run, lvm_of
 
 VOLUME = SeenVolume("vg0", "a", "u", 4096, tags=frozenset({NEW}))
 CHANGES = (
@@ -39,6 +39,13 @@ def test_what_changes_lvm_is_not_killed_while_devices_may_be_suspended(change: R
 def test_extents_that_were_zeroed_are_given_back_without_discards_and_others_as_the_host_likes() -> None:
     assert "issue_discards=0" in commands.discard_new(VOLUME).argv[2]
     assert "issue_discards" not in commands.remove(VOLUME).argv[2]
+
+
+def test_after_hours_of_work_on_a_volume_it_is_looked_at_again_before_anything_is_decided() -> None:
+    zero, flush = commands.zero_whole(VOLUME, about="x")
+    copy, *_ = commands.fill(VOLUME, "/images/a", about="x")
+    for step in (zero, flush, copy):
+        assert step.changes == (lvm_of(VOLUME.place),)
 
 
 def test_zeroing_may_be_slow_and_ends_with_zeros_on_the_drive() -> None:

@@ -108,11 +108,13 @@ def wipe_ends(path: str, size: int) -> tuple[Run, ...]:
 def zero_whole(volume: SeenVolume, *, about: str) -> tuple[Run, ...]:
     """Zero a volume that nobody holds, by the device's own command where it has one. It reports each second.
 
-    Zeros in a drive's memory go with the power: what is said of them afterwards must not outlive them.
+    Zeros in a drive's memory go with the power: what is said of them afterwards must not outlive them. And it takes
+    hours: whoever goes on from there looks first where the volume is now.
     """
     command = ("blkdiscard", "--zeroout", "--verbose", "--step", str(ZERO_STEP), volume.path)
     flush = ("sync", volume.path)
-    return tuple(Run(argv, ZERO_WHOLE, about=about, silence=ZERO_SILENCE) for argv in (command, flush))
+    changes = _with_pool(volume)
+    return tuple(Run(argv, ZERO_WHOLE, about, silence=ZERO_SILENCE, changes=changes) for argv in (command, flush))
 
 
 def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:
@@ -123,7 +125,7 @@ def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:
     """
     copy = ("dd", f"if={source}", f"of={volume.path}", "bs=4M", "oflag=direct", "conv=fsync,nocreat", "status=progress")
     return (
-        Run(copy, FILL, about=about),
+        Run(copy, FILL, about=about, changes=_with_pool(volume)),
         Run(("sha512sum", source), CHECKSUM, about=about, silence=READING_SILENCE),
         Run(("cmp", source, volume.path), COMPARE, about=about, silence=READING_SILENCE, accept=(0, 1)),
     )
