@@ -39,6 +39,8 @@ class Advance:
     delete: tuple[ReplicaName, ...] = ()
     #: New ``spec.type`` of replicas; a disk that goes with it is given by placement.
     retype: Mapping[ReplicaName, ReplicaType] = field(default_factory=dict)
+    #: The replica that a person's word has removed by force, and whose copy is not missed.
+    given_up: ReplicaName | None = None
     #: Annotations of the volume that have done their work (force).
     spent_annotations: tuple[str, ...] = ()
     #: The status with the words of what waits, in transitions and pending ones; None: as it is.

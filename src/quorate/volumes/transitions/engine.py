@@ -25,7 +25,7 @@ from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, confirmation, requests
 from quorate.volumes.transitions.catalogue import RULES
 from quorate.volumes.transitions.confirmation import unconfirmed
-from quorate.volumes.transitions.proposals import proposals, spent_annotations
+from quorate.volumes.transitions.proposals import given_up, proposals, spent_annotations
 from quorate.volumes.transitions.rules import Locks, no_locks
 from quorate.volumes.transitions.turning import abandoned, turned
 from quorate.volumes.transitions.walking import Walk, begin, walk
@@ -49,6 +49,7 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         create=requests.creations(asked),
         delete=requests.deletions(asked),
         retype=requests.new_types(asked),
+        given_up=given_up(view),
         spent_annotations=spent_annotations(view),
         waiting=_told(view, waits),
         waits=tuple(waits.values()),

@@ -90,6 +90,14 @@ def forced_replica(view: VolumeView) -> ReplicaView | None:
     return view.replica(ReplicaName(said.get(annotation_keys.FORCE_REMOVE, "")))
 
 
+def given_up(view: VolumeView) -> ReplicaName | None:
+    """The replica that has been removed by a person's word, and is on its way out."""
+    forced = forced_replica(view)
+    if forced is None or forced.member is not None or not forced.replica.deleting:
+        return None
+    return forced.name
+
+
 def spent_annotations(view: VolumeView) -> tuple[str, ...]:
     """Words of consent that have had their effect: they must not be found lying about."""
     said = view.volume.metadata.annotations

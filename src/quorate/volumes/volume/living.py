@@ -21,7 +21,6 @@ from quorate.volumes.life import Advance
 from quorate.volumes.places import Places
 from quorate.volumes.replica.leaving import accepts_data_loss
 from quorate.volumes.settling import young
-from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.addresses import with_new_addresses
@@ -48,7 +47,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)
     tidying = _tidying(view, now)
-    consent = tuple(_consent(view))
+    consent = tuple(_consent(view, asked))
     writes = (
         *consent,
         *(_ended_formation(view) if tidying is None else ()),
@@ -70,15 +69,12 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     )
 
 
-def _consent(view: VolumeView) -> Iterator[Write]:
+def _consent(view: VolumeView, asked: Advance) -> Iterator[Write]:
     """A person's word, handed on to the replica that it has removed: the word is taken back before its disk can go."""
-    forced = forced_replica(view)
-    if forced is None or forced.member is not None or not forced.replica.deleting:
-        return
-    if not accepts_data_loss(forced.replica):
-        metadata = forced.replica.metadata
-        said = {**metadata.annotations, annotation_keys.ACCEPT_DATA_LOSS: "true"}
-        yield Patch(forced.replica, replace(forced.replica, metadata=replace(metadata, annotations=said)))
+    replica = view.by_name[asked.given_up].replica if asked.given_up is not None else None
+    if replica is not None and not accepts_data_loss(replica):
+        said = {**replica.metadata.annotations, annotation_keys.ACCEPT_DATA_LOSS: "true"}
+        yield Patch(replica, replace(replica, metadata=replace(replica.metadata, annotations=said)))
 
 
 def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | None:
