@@ -217,7 +217,7 @@ class TestForget:
 
 
 class TestRecount:
-    """The kernel does not count votes when it forgets a member (decision 0004)."""
+    """The kernel does not count votes when it forgets a member (decision 0004), nor when a peer becomes quorate."""
 
     survivor = config(peers=(), forget=(1,), datamesh_revision=6)
 
@@ -243,6 +243,27 @@ class TestRecount:
     @pytest.mark.parametrize("changes", [{"quorum": True}, {"hidden": True}, {"forget": ()}])
     def test_nobody_else_does(self, changes: dict[str, Any]) -> None:
         assert not any("resource-options" in each for each in commands(decided(self.alone(**changes))))
+
+    def diskless(self, peer_disk: str = "UpToDate", connection: str = "Connected", *, quorum: bool = False) -> View:
+        obj = replica(config=config(peers=(peer(2),), **DISKLESS), actual=actual(disk="", metadata_created=""))
+        shown = link(2, connection, disk=peer_disk)
+        return view(obj, kernel("Diskless", links=(shown,), quorum=quorum))
+
+    def test_who_has_no_disk_and_sees_data_has_the_kernel_ask_again_whether_its_peer_is_quorate(self) -> None:
+        """What it asks for meanwhile is as far out of reach as before."""
+        expected = ["drbdsetup resource-options pvc-1 --quorum=31", "drbdadm adjust pvc-1"]
+        assert commands(decided(self.diskless())) == expected
+        tried = changed(self.diskless(), outcomes=outcomes(outcome("recount", exit_code=0, times=3)))
+        decision = decided(tried)
+        assert decision.steps == ()
+        assert decision.again == 4.0
+        assert commands(decided(tried, NOW + timedelta(seconds=4))) == expected
+
+    @pytest.mark.parametrize(
+        "seen", [{"quorum": True}, {"peer_disk": "Outdated"}, {"peer_disk": "DUnknown", "connection": "Connecting"}]
+    )
+    def test_who_has_no_disk_and_sees_no_data_has_nobody_to_ask(self, seen: dict[str, Any]) -> None:
+        assert commands(decided(self.diskless(**seen))) == []
 
 
 class TestLooking:

@@ -11,6 +11,7 @@ from quorate.api.storage import ReplicatedVolumeAttachment
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
+from quorate.lab import faults
 from tests.volumes.attach.stories import ALL, FIVE, NAMES, Story
 from tests.volumes.laboratory import volume_lab
 
@@ -190,5 +191,26 @@ def test_an_attachment_on_a_node_that_there_is_not_is_refused_once_and_keeps_nob
             node = await story.free_node()
             await story.attach(node)
             await story.until_primary(node)
+
+    run(main, seed=1)
+
+
+def test_an_access_replica_is_primary_again_after_it_and_one_of_two_copies_lost_their_power() -> None:
+    """It is back first: its peer is up to date then, and becomes quorate with the other copy, unheard."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY)
+            copy, user = (await story.nodes(ReplicaType.DISKFUL))[1], await story.free_node()
+            await story.attach(user)
+            await story.until_primary(user)
+            for node in (copy, user):
+                lab.cluster.inject(faults.NodeDown(node))
+            await lab.sleep(200)
+            for node in (user, copy):
+                lab.cluster.inject(faults.NodeUp(node))
+                await lab.sleep(30)
+            await story.until_primary(user)
+            assert await story.write(user, "after")
 
     run(main, seed=1)

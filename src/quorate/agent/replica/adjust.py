@@ -14,6 +14,7 @@ from quorate.agent.replica.kernel import difference, has_disk, is_diskful, link_
 from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
 from quorate.agent.replica.view import View
+from quorate.api.storage.drbd import ConnectionState, DiskState
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
@@ -73,13 +74,13 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
         return FINE
     config, forgotten = view.config, view.actual.forgotten
     stale = tuple(purpose for purpose in view.outcomes if _forgets(purpose) and not _still_asked(view, purpose))
-    # Without a disk there is nothing to remember them by.
-    done = config.forget
-    if has_disk(view.status):
-        done = tuple(each for each in config.forget if each in forgotten or _has_forgotten(view, each))
+    done = tuple(each for each in config.forget if each in forgotten or _has_forgotten(view, each))
+    actual = {"forgotten": done} if done != forgotten else {}
+    if not has_disk(view.status):
+        # It is what its config says, as far as it can be. But a disk that comes back remembers whom it remembered.
+        return Verdict(actual=actual, drop=stale)
     left = [node_id for node_id in config.forget if node_id not in done]
     present = {peer.node_id for peer in config.peers}
-    actual = {"forgotten": done} if done != forgotten else {}
     for node_id in left:
         if node_id in present:
             continue
@@ -95,24 +96,43 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
 
 
 def recount(view: View, now: datetime, settled: bool) -> Verdict:
-    """Whoever stands still for want of quorum, and has just forgotten a member, may be enough without it."""
+    """Whoever stands still for want of quorum may have it by now: the kernel does not always count again by itself.
+
+    Who has a vote and has just forgotten a member may be enough without it. That is asked once.
+
+    Who has no disk has quorum through an up-to-date peer that has it. The kernel counts again when a peer's role or
+    disk changes; whether that peer is quorate only travels along (``diskless_own_quorum_32_split``: an access replica
+    keeps the quorum that its peer lost 20 s ago). So one whose peers become quorate after it has met them stands still
+    for ever, with everybody connected and up to date: two copies and an access replica, of which the latter and one
+    copy lost their power. Its agent cannot see the peers' quorum either, so it has the kernel count again and again,
+    ever more rarely.
+    """
     config = view.config
-    if not settled or view.intended is None or not config.forget or not _stands_still(view):
+    if not settled or view.intended is None or not _stands_still(view):
         return FINE
-    about = f"{config.datamesh_revision} {config.forget}"
-    last = view.outcomes.get(commands.RECOUNT)
-    if last is not None and last.about == about and last.succeeded:
-        return FINE  # It is not enough.
+    about = ""
+    if has_disk(view.status):
+        about = f"{config.datamesh_revision} {config.forget}"
+        last = view.outcomes.get(commands.RECOUNT)
+        if not config.forget or (last is not None and last.about == about and last.succeeded):
+            return FINE  # It is not enough.
     verdict = attempt(view, now, commands.RECOUNT, about, commands.recount(view, view.intended.content, about))
     return Verdict(steps=verdict.steps, again=verdict.again)
 
 
 def _stands_still(view: View) -> bool:
-    """Whether it has a vote and no quorum."""
-    if own_quorum(view.config) is not None:
+    """Whether it has no quorum, and could: by its own vote, or without a disk by that of a peer in sight."""
+    status = view.status
+    if status is None or all(device.quorum for device in status.devices):
         return False
-    devices = view.status.devices if view.status is not None else ()
-    return has_disk(view.status) and any(not device.quorum for device in devices)
+    if has_disk(status):
+        return own_quorum(view.config) is None
+    return any(
+        device.peer_disk_state == DiskState.UP_TO_DATE
+        for connection in status.connections
+        if connection.connection_state == ConnectionState.CONNECTED
+        for device in connection.peer_devices
+    )
 
 
 def _purpose(node_id: int) -> str:

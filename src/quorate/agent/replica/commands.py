@@ -7,6 +7,7 @@ from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume
 from quorate.agent.replica.view import View
 from quorate.agent.steps import MoveFile, RemoveFile, Run, WriteFile, kernel_of, lvm_of
+from quorate.drbd.resource_file import own_quorum
 
 # Purposes.
 CONFIG = "config"
@@ -110,10 +111,13 @@ def forget(view: View, node_id: int, purpose: str) -> Run:
 def recount(view: View, content: str, about: str) -> tuple[WriteFile | Run | RemoveFile, ...]:
     """Have the kernel count the votes anew: it does so when its quorum setting changes, and not when it forgets a peer.
 
-    ``all`` asks for no fewer votes than a majority, so nobody is quorate meanwhile who would not be anyway. That the
-    file is due to be adjusted is said first: whoever dies in between sets it right when it is back.
+    ``all`` asks for no fewer votes than a majority, and one less than what nobody reaches is not reached either: nobody
+    is quorate meanwhile who would not be anyway. That the file is due to be adjusted is said first: whoever dies in
+    between sets it right when it is back.
     """
-    argv = ("drbdsetup", "resource-options", view.resource, "--quorum=all")
+    number = own_quorum(view.config)
+    setting = "all" if number is None else str(number - 1)
+    argv = ("drbdsetup", "resource-options", view.resource, f"--quorum={setting}")
     return (
         WriteFile(view.temporary_file, content, RECOUNT, about),
         Run(argv, RECOUNT, about, changes=(kernel_of(view.resource),)),
