@@ -16,6 +16,7 @@ from quorate.agent.steps import KERNEL, LVM
 from quorate.api.storage.drbd import DrbdStatus, Host, Path
 
 if TYPE_CHECKING:
+    from quorate.agent.inventory.discovery import Discovered
     from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
     from quorate.agent.replica.duty import Duty
 
@@ -107,6 +108,9 @@ class Memory:
         self.logical_volumes: Sightings[SeenVolumes] = Sightings()
         #: Every volume group. Of one that is marked by its name only how much is free is in doubt.
         self.volume_groups: Sightings[SeenGroups] = Sightings()
+        #: The drives. Marked by every look at groups: one that was pulled took its group along, and what was seen of it
+        #: before says nothing of what is in its place now.
+        self.drives: Sighting[tuple[Discovered, ...]] = Sighting()
         #: The text of files by path. A value of None: there is no such file.
         self.files: dict[str, Sighting[str]] = {}
         #: Whether ports are free, by "address:port".

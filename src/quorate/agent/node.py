@@ -87,3 +87,4 @@ def volume_work(logical_volume: str) -> str:
 #: The names of looks at everything at once; whoever needs one joins it.
 KERNEL_LOOK = "look/kernel"
 LVM_LOOK = "look/lvm"
+DRIVES_LOOK = "look/drives"

@@ -17,6 +17,7 @@ KERNEL = "kernel"  # DRBD; subject: a resource, or "" for all of them at once
 LVM = "lvm"  # logical volumes; subject: "" for all of them at once
 FILE = "file"  # subject: a path
 PORT = "port"  # subject: address:port
+DRIVES = "drives"  # all of them at once
 
 
 def lvm_of(place: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.agent import lvm
+from quorate.agent.inventory.discovery import Discovered
 from quorate.agent.machine import Machine
 from quorate.agent.node import Node
+from quorate.agent.steps import DRIVES
 from quorate.api import all_kinds, finalizers, labels
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveSpec, DriveStatus, Presence
@@ -120,6 +122,7 @@ class Rig:
         self.lives += 1
         random = self.sim.random(f"agent-{self.lives}")
         self.node = node = Node(HERE, self.machine, clock=self.sim.clock, random=random)
+        node.hands.lookers[DRIVES] = self.look_at_drives
         manager = Manager(
             self.store, lvm.controllers(node), clock=self.sim.clock, random=random, identity=f"agent-{self.lives}"
         )
@@ -128,6 +131,13 @@ class Rig:
         self.process.spawn(manager.run())
         for task in lvm.tasks(node):
             self.process.spawn(task)
+
+    async def look_at_drives(self, _: str) -> None:
+        """What the inventory's part does: see the drives, which are here as their objects say."""
+        assert self.node is not None
+        marks, listing = self.node.memory.drives.marks, await self.store.list(Drive)
+        there = [each for each in listing.items if each.status.presence is Presence.ONLINE]
+        self.node.memory.drives.saw(tuple(Discovered(each.spec) for each in there), marks=marks)
 
     @property
     def reader(self) -> Reader:

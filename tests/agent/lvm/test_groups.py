@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quorate.agent.backoff import wait_before_retry
-from quorate.agent.lvm.drives import drive_behind, selected
+from quorate.agent.lvm.drives import as_seen, drive_behind, selected
 from quorate.agent.lvm.failures import meaning
 from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
@@ -143,6 +143,21 @@ def test_a_group_that_was_there_is_made_anew_only_when_nothing_can_be_left_of_it
     known = replace(group, status=judged(group).status)
     decision = judged(known, SeenGroups(), drives=drives)
     assert argvs(decision) == [f"vgcreate vg0 {path}" for path in done]
+
+
+def test_a_drive_is_taken_only_as_it_was_seen_after_the_groups_were() -> None:
+    """Swapped since the last look: its object still says that it is there, and as clean as before it had the group."""
+    group = lvg(selector=SLOT_1)
+    known = replace(group, status=judged(group).status)
+    made = GroupView(known, (drive(),), SeenVolumes(()), SeenGroups())
+    extended = but(made, groups=AS_IT_SHOULD_BE, drives=(drive(), drive("/dev/sdc", name="drive-c")))
+    for view in (made, extended):
+        later = judge(but(view, drives_current=False), NOW)
+        assert (argvs(later), later.look_at_drives) == ([], True)
+        assert argvs(judge(view, NOW))
+        assert not judge(view, NOW).look_at_drives
+    swapped = as_seen((drive(), drive("/dev/sdb", name="new")), {"new": drive("/dev/sdb", name="new").spec})
+    assert argvs(judge(but(made, drives=swapped), NOW)) == []
 
 
 def test_a_group_whose_removal_was_given_up_half_way_is_made_anew() -> None:

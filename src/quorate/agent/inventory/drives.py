@@ -131,7 +131,7 @@ class Drives:
     def observe(self, reader: Reader, _: Key) -> DrivesView:
         """Gather objects and what was seen."""
         sighting = self._looker.drives
-        seen = sighting.value if sighting.current else None
+        seen = None if sighting.error else sighting.value
         pause = 0.0 if sighting.known else self._looker.pause()
         return DrivesView(
             self._node,

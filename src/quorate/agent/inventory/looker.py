@@ -18,9 +18,8 @@ from quorate.agent.inventory.smart import but_for_temperature, judge, smartctl
 from quorate.agent.inventory.sysfs import place_of
 from quorate.agent.lvm.looker import GROUPS, GROUPS_LOOK
 from quorate.agent.machine import CommandHung, CommandNotFound
-from quorate.agent.memory import Sighting
-from quorate.agent.node import LVM_LOOK, Node, Wake
-from quorate.agent.steps import LVM, Look
+from quorate.agent.node import DRIVES_LOOK, LVM_LOOK, Node, Wake
+from quorate.agent.steps import DRIVES, LVM, Look
 from quorate.api.baremetal.drive import SmartReport
 from quorate.engine import Key, Signal
 from quorate.engine.logs import get_logger
@@ -28,10 +27,8 @@ from quorate.errors import QuorateError
 
 log = get_logger(__name__)
 
-#: What can be looked at, and the names of these looks as pieces of work.
-DRIVES: Final = "drives"
+#: What can be looked at beside the drives, and the name of that look as a piece of work.
 SMART: Final = "smart"
-DRIVES_LOOK: Final = "look/drives"
 SMART_LOOK: Final = "look/smart"
 
 HANGS: Final = SmartReport(message="Nothing is known: smartctl hangs.")
@@ -44,7 +41,7 @@ class Looker:
         self._node = node
         self._signal = signal
         self._key = key
-        self.drives: Sighting[tuple[Discovered, ...]] = Sighting()
+        self.drives = node.memory.drives
         #: What each drive said of itself last, by the name of its object. Replaced, never changed.
         self.smart: Mapping[str, SmartReport] = {}
         #: Why the drives cannot be looked at, once that has failed more than once in a row.

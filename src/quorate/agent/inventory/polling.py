@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.agent.inventory.looker import DRIVES, DRIVES_LOOK, SMART, SMART_LOOK, nobody
-from quorate.agent.node import Node
-from quorate.agent.steps import Look
+from quorate.agent.inventory.looker import SMART, SMART_LOOK, nobody
+from quorate.agent.node import DRIVES_LOOK, Node
+from quorate.agent.steps import DRIVES, Look
 
 #: Seconds between two looks.
 INTERVAL: Final = 60.0

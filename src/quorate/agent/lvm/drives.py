@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import Presence
+from quorate.api.baremetal.drive import DriveSpec, Presence
 from quorate.api.storage.llv import UsedDevice
 from quorate.api.storage.lvg import DeviceSelector, GroupDevice
 from quorate.api.struct import replace
@@ -39,6 +39,18 @@ def remembered(found: tuple[_Device, ...], known: Iterable[_Device], drives: Ite
     return tuple(
         replace(device, drive_uuid=before[device.path]) if not device.drive_uuid and device.path in before else device
         for device in found
+    )
+
+
+def as_seen(drives: Iterable[Drive], there: Mapping[str, DriveSpec]) -> tuple[Drive, ...]:
+    """The drives' objects as the drives were last seen (``there``): objects follow a little later."""
+    return tuple(
+        replace(
+            drive,
+            spec=there.get(drive.name, drive.spec),
+            status=replace(drive.status, presence=Presence.ONLINE if drive.name in there else Presence.OFFLINE),
+        )
+        for drive in drives
     )
 
 

@@ -52,6 +52,8 @@ class GroupView:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     #: Since when the group's free bytes have been other than told; None: they are not.
     untold_since: datetime | None = None
+    #: Whether the drives were looked at since the groups were.
+    drives_current: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,20 @@ class GroupDecision:
     status: LVMVolumeGroupStatus
     steps: tuple[Run, ...] = ()
     retry_after: float | None = None
+    #: Look at the drives first: a device is taken only as it is now.
+    look_at_drives: bool = False
 
 
 def judge(view: GroupView, now: datetime) -> GroupDecision:
     """What is to be reported of one volume group, and done. Pure."""
+    decision = _judged(view, now)
+    takes_drives = any(step.purpose == commands.GROUP for step in decision.steps)
+    if not takes_drives or view.drives_current:
+        return decision
+    return replaced(decision, steps=(), look_at_drives=True)
+
+
+def _judged(view: GroupView, now: datetime) -> GroupDecision:
     name = view.lvg.spec.actual_vg_name_on_the_node
     found = view.groups.named(name)
     takeable, refused = _drives(view)

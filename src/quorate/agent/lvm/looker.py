@@ -156,6 +156,7 @@ class Looker:
         self.groups_at = self._node.clock.now()
         self._groups_rest_until = self._node.clock.monotonic() + GROUPS_REST
         self._groups.saw(seen, moment=moment)
+        self._node.memory.drives.mark()
         if changed:
             self._node.disks.wake(self._groups_key)
 

@@ -8,12 +8,14 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
+from quorate.agent.backoff import wait_before_retry
+from quorate.agent.lvm.drives import as_seen
 from quorate.agent.lvm.groups import GroupView, judge, not_seen
 from quorate.agent.lvm.looker import Done, Looker
 from quorate.agent.lvm.piece import NEVER, group_work
 from quorate.agent.lvm.settling import counting
-from quorate.agent.node import Node
-from quorate.agent.steps import Run
+from quorate.agent.node import DRIVES_LOOK, Node
+from quorate.agent.steps import DRIVES, Look, Run
 from quorate.api import names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, DiskSettings
@@ -83,8 +85,18 @@ class VolumeGroups:
             for_volumes, for_groups = looker.pauses()
             return GroupsView((), *doubts, (max(for_volumes, rest), max(for_groups, rest)), groups, why)
         drives, memory = reader.list(Drive), self._node.memory
+        if memory.drives.value is not None:
+            drives = as_seen(drives, {found.name: found.spec for found in memory.drives.value})
         views = tuple(
-            GroupView(lvg, drives, volumes, seen, memory.outcomes(_work(lvg)), self._untold.get(lvg.name))
+            GroupView(
+                lvg,
+                drives,
+                volumes,
+                seen,
+                memory.outcomes(_work(lvg)),
+                self._untold.get(lvg.name),
+                memory.drives.current,
+            )
             for lvg in groups
             if not lvg.deleting
         )
@@ -106,10 +118,13 @@ class VolumeGroups:
         writes: list[Write] = []
         effects: list[Callable[[], None]] = []
         waits: list[float | None] = [view.look_again]
-        if view.looked_at != self._judged:
+        decisions = [(each, judge(each, now)) for each in view.views]
+        if any(decision.look_at_drives for _, decision in decisions):
+            waits.append(self._look_at_drives(effects, now))
+        elif view.looked_at != self._judged:
             effects.append(partial(setattr, self, "_judged", view.looked_at))
-        for each in view.views:
-            lvg, decision = each.lvg, judge(each, now)
+        for each, decision in decisions:
+            lvg = each.lvg
             patience = counting(lvg.status, decision.status, each.untold_since, view.low_water_percent, now)
             waits += [decision.retry_after, patience]
             if patience is None:
@@ -120,6 +135,15 @@ class VolumeGroups:
                 effects.append(partial(self._start, _work(lvg), decision.steps))
         again = min((wait for wait in waits if wait is not None), default=None)
         return Plan(writes=tuple(writes), effects=tuple(effects), requeue_after=again)
+
+    def _look_at_drives(self, effects: list[Callable[[], None]], now: datetime) -> float | None:
+        """Have the drives looked at, or say in how many seconds that may be tried again."""
+        look = Look(DRIVES)
+        pause = wait_before_retry(self._node.memory.last(DRIVES_LOOK, look.purpose), now)
+        if pause:
+            return pause
+        effects.append(self._node.work(DRIVES_LOOK, (look,), self._node.disks, self._key))
+        return None
 
     def _note(self, name: str, since: datetime | None) -> None:
         if since is None:
