@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from bench.shares import AGENTS, CONTROLLERS, OWNER, Shares
 from quorate.api import all_kinds, conditions
 from quorate.api.conditions.rv import Ready
@@ -100,16 +102,28 @@ async def opened() -> AsyncIterator[EmbeddedStore]:
 
 
 @asynccontextmanager
-async def controlled(store: EmbeddedStore, written: Counter[tuple[str, str, str]]) -> AsyncIterator[None]:
-    """All controllers at work, and what they write counted."""
+async def controlled(store: EmbeddedStore, written: Counter[tuple[str, str, str]]) -> AsyncIterator[Callable[[], bool]]:
+    """All controllers at work, and what they write counted; gives what says whether any of them has something to do."""
     token = OWNER.set(CONTROLLERS)
     counted: Any = Counted(store, CONTROLLERS, written)
     clock, chance = SystemClock(), random.Random(1)
-    manager = Manager(counted, cluster_wide(), clock=clock, random=chance, identity="bench", freeze_gc=True)
+    registry = CollectorRegistry()
+    manager = Manager(
+        counted, cluster_wide(), clock=clock, random=chance, identity="bench", registry=registry, freeze_gc=True
+    )
+
+    def busy() -> bool:
+        return not manager.leading or any(
+            sample.value
+            for metric in registry.collect()
+            for sample in metric.samples
+            if sample.name == "workqueue_depth"
+        )
+
     managing = asyncio.create_task(manager.run())
     OWNER.reset(token)
     try:
-        yield
+        yield busy
     finally:
         manager.stop()
         await managing

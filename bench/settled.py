@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,13 +54,15 @@ class Settled:
     written: Counter[tuple[str, str, str]]
     #: Nodes whose agents do not speak any more.
     silent: set[NodeName]
+    #: Whether any controller has something to do.
+    busy: Callable[[], bool] = lambda: True
 
     async def until_rest(self) -> None:
-        """Wait until nothing is written any more, Leases apart."""
+        """Wait until there is nothing to do, and nothing has been written for a while, Leases apart."""
         while True:
             before = _changes(self.written)
             await asyncio.sleep(_REST)
-            if _changes(self.written) == before:
+            if _changes(self.written) == before and not self.busy():
                 return
 
     async def lose(self, node: NodeName) -> int:
@@ -108,7 +110,7 @@ async def settled(layout: Layout, volumes: int, shares: Shares) -> AsyncIterator
         renewing = asyncio.create_task(_renew(made, nodes))
         template = await _Template.read(store, {group.name: group for group in groups})
         await _write(store, template, layout, volumes)
-        async with controlled(store, made.written):
+        async with controlled(store, made.written) as made.busy:
             await made.until_rest()
             yield made
         renewing.cancel()
