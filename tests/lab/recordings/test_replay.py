@@ -196,7 +196,7 @@ def test_what_is_not_a_recording_or_not_modelled_is_a_miss_and_no_crash(tmp_path
     assert found.of >= 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_recording_with_steps_left_out_never_breaks_the_replay(data: st.DataObject) -> None:
     recording = json.loads((DATA / "single.json").read_text())
