@@ -89,9 +89,15 @@ def numbers(written: Written) -> list[int]:
 
 
 def as_it_is(written: Written) -> Partition:
-    """Whoever was out of reach stays so; everybody else is in touch."""
-    here = frozenset(number for number in range(len(written.machines.hosts)) if number not in written.silent)
-    return (here, *(frozenset({number}) for number in sorted(written.silent)))
+    """Whoever was silent and out of reach stays so; everybody else is in touch."""
+    world, hosts = written.machines.world, written.machines.hosts
+    alone = {
+        number
+        for number in written.silent
+        if not any(world.reachable(hosts[number].kernel, host.kernel) for host in hosts if host is not hosts[number])
+    }
+    here = frozenset(number for number in range(len(hosts)) if number not in alone)
+    return (here, *(frozenset({number}) for number in sorted(alone)))
 
 
 def apply(machines: Machines, written: Written, mix: Mix) -> None:

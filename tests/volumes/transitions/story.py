@@ -134,7 +134,7 @@ class Written:
 
     before: ReplicatedVolumeStatus
     after: ReplicatedVolumeStatus
-    #: Ids of members whose agents were silent or could do nothing, and that nobody was in touch with.
+    #: Ids of members whose agents were silent or could do nothing.
     silent: frozenset[int]
     #: Under way when it was written, as it was then.
     transition: Transition | None
@@ -213,18 +213,21 @@ class Story:
 
     def attach(self, number: int, attached: bool = True) -> None:
         """Put the node into the queue or take it out, and wait until that is done."""
-        node = NodeName(f"n{number}")
-        queue = [each for each in self.rv.status.attach_requests if each.node_name != node]
+        self.unask(number)
         if attached:
-            queue.append(AttachRequest(node_name=node, since=self.now, source=_PUBLISHED))
-        spec = replace(self.rv.spec, publish_on=tuple(each.node_name for each in queue))
-        self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=tuple(queue)))
+            self.ask(number)
         self.settle()
 
     def ask(self, number: int) -> None:
         """Put the node into the queue, and wait for nothing."""
         node = NodeName(f"n{number}")
-        queue = (*self.rv.status.attach_requests, AttachRequest(node_name=node, since=self.now, source=_PUBLISHED))
+        self._queue(*self.rv.status.attach_requests, AttachRequest(node_name=node, since=self.now, source=_PUBLISHED))
+
+    def unask(self, number: int) -> None:
+        """Take the node out of the queue, and wait for nothing."""
+        self._queue(*(each for each in self.rv.status.attach_requests if each.node_name != f"n{number}"))
+
+    def _queue(self, *queue: AttachRequest) -> None:
         spec = replace(self.rv.spec, publish_on=tuple(each.node_name for each in queue))
         self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=queue))
 
@@ -324,7 +327,10 @@ class Story:
         if config is not None:
             config = replace(config, disk=DISK if config.type is D else None)
             self.machines.realise(number, config)
-            actual = replace(found.status.drbd.actual, allow_two_primaries=config.allow_two_primaries)
+            forgotten = config.forget if not config.down else ()
+            actual = replace(
+                found.status.drbd.actual, allow_two_primaries=config.allow_two_primaries, forgotten=forgotten
+            )
             drbd = replace(found.status.drbd, config=config, actual=actual)
             status = replace(found.status, drbd=drbd, datamesh_revision=config.datamesh_revision)
             self.replicas[name] = replace(found, status=status)

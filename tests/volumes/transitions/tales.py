@@ -246,6 +246,44 @@ def used_meanwhile(level: Replication, kinds: list[ReplicaType]) -> Tale:
     return tell
 
 
+def used_beside_a_silent_one(level: Replication, kinds: list[ReplicaType], silent: int) -> Tale:
+    """One agent is not heard while its kernel runs on. The user changes, and a copy joins when it is heard again."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, 0)
+        story.silent.add(silent)
+        story.attach(0, attached=False)
+        story.attach(1)
+        story.attach(1, attached=False)
+        story.attach(0)
+        story.silent.clear()
+        story.agents()
+        story.add(len(kinds), D)
+        story.settle()
+        return story
+
+    return tell
+
+
+def failed_over(level: Replication, kinds: list[ReplicaType], silent: int) -> Tale:
+    """The user is out of reach and may be alive, another agent is not heard; the third takes over. Both come back."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, 0)
+        story.silent.add(silent)
+        story.lose(0, alive=True)
+        story.attach(0, attached=False)
+        story.attach(1)
+        story.machines.world.set_cut([])
+        story.machines.wait(20)
+        story.silent.clear()
+        story.agents()
+        story.settle()
+        return story
+
+    return tell
+
+
 def grown(level: Replication, kinds: list[ReplicaType]) -> Tale:
     """The volume grows, in use where that is allowed."""
 
@@ -290,6 +328,10 @@ TALES: Mapping[str, Tale] = {
     "3D and a primary yields": yielded,
     "3D is used while a vote changes": used_meanwhile(_BOTH, [D, D, D]),
     "2D+1TB is used while a vote changes": used_meanwhile(_AVAILABILITY, [D, D, TB]),
+    "3D is used while an agent is silent": used_beside_a_silent_one(_BOTH, [D, D, D], 2),
+    "2D+1TB is used while the tie-breaker's agent is silent": used_beside_a_silent_one(_AVAILABILITY, [D, D, TB], 2),
+    "3D and another takes over while an agent is silent": failed_over(_BOTH, [D, D, D], 2),
+    "2D+1TB and another takes over while the tie-breaker's agent is silent": failed_over(_AVAILABILITY, [D, D, TB], 2),
     "3D grows": grown(_BOTH, [D, D, D]),
     "2D+1TB grows": grown(_AVAILABILITY, [D, D, TB]),
 }

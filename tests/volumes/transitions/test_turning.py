@@ -178,3 +178,36 @@ def test_a_lost_user_stays_attached_where_the_rest_does_not_serve_until_a_person
         story.agents()
     assert not story.member(0).attached
     assert story.rv.metadata.annotations == {}
+
+
+def test_force_that_nothing_came_of_is_forgotten_when_the_node_and_its_agent_are_back() -> None:
+    """Its kernel ran on, in touch with the others. Nothing is listed that no guard has agreed to."""
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.silent.add(1)
+    story.gone.add(1)
+    story.delete(1)
+    story.controller()
+    assert story.waits().startswith("StillConnected:")
+    assert story.rv.status.datamesh_transitions == ()
+    story.silent.clear()
+    story.gone.clear()
+    story.settle()
+    assert story.shape() == "D0 D2 D3"
+    assert not any("ForceRemoveReplica" in written.step for written in story.written)
+
+
+def test_one_that_was_to_be_forced_out_while_it_joined_and_is_back_joins_on() -> None:
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    until(story, "Connect")
+    story.agents()
+    story.lose(3, alive=True)
+    story.controller()
+    assert [each.type for each in story.rv.status.datamesh_transitions] == [TransitionType.FORCE_REMOVE_REPLICA]
+    story.machines.world.set_cut([])
+    story.silent.clear()
+    story.agents()
+    story.settle()
+    assert story.shape() == "D0 D1 D2 D3"

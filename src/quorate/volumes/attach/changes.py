@@ -2,8 +2,8 @@
 
 | transition         | step               | change                     | over when                            |
 |--------------------|--------------------|----------------------------|--------------------------------------|
-| Attach             | Promote            | the member is attached     | all confirm, the kernel says Primary |
-| Detach             | Demote             | the member is not attached | all confirm, no longer Primary       |
+| Attach             | Promote            | the member is attached     | the kernel says Primary              |
+| Detach             | Demote             | the member is not attached | it confirms, and is not Primary      |
 | EnableMultiattach  | AllowTwoPrimaries  | two primaries are allowed  | all confirm                          |
 | DisableMultiattach | ForbidTwoPrimaries | they are not               | all confirm                          |
 

@@ -30,7 +30,7 @@ from quorate.volumes.attach import changes as attach
 from quorate.volumes.attach import guards as attach_guards
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, guards
-from quorate.volumes.transitions.rules import Rule
+from quorate.volumes.transitions.rules import Rule, nobody
 
 JOIN: Final = Rule("Join", changes.join, guards.may_join)
 CONNECT: Final = Rule("Connect", changes.connect, done=guards.may_not_be_connected)
@@ -45,9 +45,13 @@ SHOW_TIE_BREAKER: Final = Rule("ShowTieBreaker", changes.show_tie_breaker, guard
 RETYPE: Final = Rule("Retype", changes.retype)
 LOWER_REDUNDANCY: Final = Rule("LowerRedundancy", changes.lower_redundancy, guards.may_leave, votes=True)
 SET_REDUNDANCY: Final = Rule("SetRedundancy", changes.set_redundancy, guards.may_set_redundancy, votes=True)
-DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, beside=True)
-PROMOTE: Final = Rule("Promote", attach.attach, attach_guards.may_attach, attach_guards.not_primary_yet, beside=True)
-DEMOTE: Final = Rule("Demote", attach.detach, done=attach_guards.still_primary, beside=True)
+DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, must_know=nobody, beside=True)
+PROMOTE: Final = Rule(
+    "Promote", attach.attach, attach_guards.may_attach, attach_guards.not_primary_yet, must_know=nobody, beside=True
+)
+DEMOTE: Final = Rule(
+    "Demote", attach.detach, done=attach_guards.still_primary, must_know=guards.who_lets_go, beside=True
+)
 ALLOW_TWO_PRIMARIES: Final = Rule("AllowTwoPrimaries", attach.allow_two, attach_guards.may_allow_two)
 FORBID_TWO_PRIMARIES: Final = Rule("ForbidTwoPrimaries", attach.forbid_two, attach_guards.may_forbid_two)
 RESIZE: Final = Rule("Resize", growth.grow, growth.may_grow, growth.is_smaller)

@@ -120,14 +120,32 @@ def not_alone(view: VolumeView, members: Iterable[Member]) -> Wait | None:
     silent = [member.name for member in here if not is_up(view, member.name) and not member.down]
     if silent:
         return _refusal("NotExcused", f"nothing is known of {ids(silent)} either", silent)
+    return _unserved(view, away)
+
+
+def cannot_do_without(view: VolumeView, user: Member) -> Wait | None:
+    """Why somebody who uses the volume, and is out of reach, cannot be taken for gone; None: it can.
+
+    Who is silent and in touch with the others is not missed here, though it cannot say whether the user is in touch
+    with it. If it were, and Primary, those who lost the user and see it through the silent one would be Outdated
+    (``loss_2d_tb_qmr1``): an up-to-date copy that has quorum, by its own word, knows that there is no Primary in sight
+    of anybody it is in touch with. And whoever is in nobody's sight has no quorum.
+    """
+    away = {member.name for member in view.members if member.excused or not view.state_of(member.name).up}
+    return _unserved(view, away | {user.name}) or connected_still(view, (user,))
+
+
+def _unserved(view: VolumeView, away: set[ReplicaName]) -> Wait | None:
+    """What the volume lacks without these; None: it serves, and keeps what it promises of every write."""
     promise = promise_of(view)
     promised = promise.minimum_redundancy if promise is not None else 1
     good = [name for name in good_copies(view) if name not in away]
     if not is_serving(view) or not away.issuperset(without_quorum(view)):
         return _refusal("NoQuorum", "the members that are here have no quorum without it", away)
-    if len(good) < promised:
+    if len(good) < promised or not any(is_up(view, name) for name in good):
         return _refusal("CopiesMissing", f"{len(good)} of {promised} promised copies are here: {ids(good)}", away)
-    votes, votes_here = voters(view.members), voters(here)
+    votes = voters(view.members)
+    votes_here = [member for member in votes if member.name not in away]
     lost = [member.name for member in tie_breakers(view.members) if member.name in away]
     if lost and 2 * len(votes_here) <= len(votes):
         return _refusal("TieBreakerAway", f"the tie-breaker {ids(lost)} is away, and so is half of the voters", away)

@@ -10,7 +10,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionType
 from quorate.api.storage.drbd import Role
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.confirmation import connected_still, excuse_refused, is_stuck
+from quorate.volumes.transitions.confirmation import cannot_do_without, connected_still, excuse_refused, is_stuck
 from quorate.volumes.transitions.members import (
     good_copies,
     has_tie_breaker,
@@ -195,7 +195,17 @@ def may_detach(view: VolumeView, transition: Transition) -> Wait | None:
     member = view.members_by_name.get(subject_of(transition))
     if member is None or not member.attached:
         return None
-    return _may_be_forced_out(view, transition, member)
+    if (here := _still_here(view, member)) is not None:
+        return here
+    return connected_still(view, (member,)) if has_consent(view, transition) else cannot_do_without(view, member)
+
+
+def who_lets_go(view: VolumeView, transition: Transition) -> tuple[Member, ...]:
+    """Whoever is to stop using the volume; nobody, if it is out of reach and could be detached by force."""
+    member = view.members_by_name.get(subject_of(transition))
+    if member is None or (_still_here(view, member) is None and cannot_do_without(view, member) is None):
+        return ()
+    return (member,)
 
 
 def _has_rejoined(view: VolumeView, transition: Transition) -> bool:
@@ -208,14 +218,20 @@ def _has_rejoined(view: VolumeView, transition: Transition) -> bool:
 
 def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member) -> Wait | None:
     """The conditions of an excuse, all of them; or a person's word, and that nobody is in touch with it."""
-    if is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member):
-        return _wait("StillHere", f"{ids([member.name])} is here: it is removed without force", member.name)
+    if (here := _still_here(view, member)) is not None:
+        return here
     others = [each for each in voters(view.members) if each.name != member.name]
-    if is_diskful(member) and not others and transition.type is TransitionType.FORCE_REMOVE_REPLICA:
+    if is_diskful(member) and not others:
         return _wait("LastCopy", f"{ids([member.name])} holds the last copy there is", member.name)
     if has_consent(view, transition):
         return connected_still(view, (member,))
     return excuse_refused(view, () if member.excused else (member,))
+
+
+def _still_here(view: VolumeView, member: Member) -> Wait | None:
+    if is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member):
+        return _wait("StillHere", f"{ids([member.name])} is here: it is removed without force", member.name)
+    return None
 
 
 def _in_use(view: VolumeView, member: Member) -> Wait | None:

@@ -23,11 +23,23 @@ Change = Callable[[VolumeView, Transition], ReplicatedVolumeStatus]
 Objection = Callable[[VolumeView, Transition], Wait | None]
 #: Why a member's node or drive must not be disturbed now: it holds a permission. None: it does not.
 Locks = Callable[[Member], Wait | None]
+#: Of the members of a volume, those that a step of a transition is not over without.
+Audience = Callable[[VolumeView, Transition], tuple[Member, ...]]
 
 
 def unobjected(view: VolumeView, transition: Transition) -> Wait | None:
     """Nothing stands against it."""
     return None
+
+
+def everybody(view: VolumeView, transition: Transition) -> tuple[Member, ...]:
+    """All members."""
+    return view.members
+
+
+def nobody(view: VolumeView, transition: Transition) -> tuple[Member, ...]:
+    """Whether the step is over can be seen without anybody's word that it has heard of it."""
+    return ()
 
 
 def no_locks(member: Member) -> Wait | None:
@@ -45,6 +57,8 @@ class Rule:
     guard: Objection = unobjected
     #: Asked before it is over, beside the confirmations.
     done: Objection = unobjected
+    #: Who must have confirmed it before it is over.
+    must_know: Audience = everybody
     #: Changes who counts, or how many copies are needed.
     votes: bool = False
     #: A copy is being made, which does not count yet.

@@ -62,7 +62,7 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
         return None
     instead: Transition | None
     if wait.reason == _STILL_HERE:
-        if transition.type is not TransitionType.FORCE_REMOVE_REPLICA or not _has_changed_something(transition):
+        if transition.type is not TransitionType.FORCE_REMOVE_REPLICA:
             return None
         # It is back: what was to be forced can be asked for, or needs not be done at all.
         stays = member.hidden and not _is_leaving(view, member.name)
@@ -79,10 +79,6 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
 def _again(view: VolumeView, member: Member, now: datetime) -> Transition:
     """It is a member already: what it has done of joining changes nothing."""
     return make(view, TransitionType.ADD_REPLICA, now, member.name, after=member.type)
-
-
-def _has_changed_something(transition: Transition) -> bool:
-    return any(step.datamesh_revision for step in transition.steps)
 
 
 def _asked_to_go(view: VolumeView, member: Member, now: datetime) -> Transition:

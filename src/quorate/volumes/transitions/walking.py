@@ -9,9 +9,9 @@ A step **begins** with one write: its change, the next revision, and itself as A
   and its last such step, and that the voters are not divided (``guards.divided``);
 - for a growth: that nobody's node or drive is locked.
 
-Members that are down or stale are excused in the same write, or the step waits. A step is **over** when all others
-have confirmed; the write that says so may begin the next one. Whoever falls silent meanwhile is excused in one more
-revision.
+Members that are down or stale are excused in the same write, or the step waits (a change of roles does not: decision
+0005). A step is **over** when all others have confirmed, of those who must know; the write that says so may begin the
+next one. Whoever falls silent meanwhile is excused in one more revision.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def walk(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
         return _begin_next(walk, transition)
     step, rule = transition.steps[at], RULES[transition.steps[at].name]
     if step.datamesh_revision:
-        missing = unconfirmed(walk.view, step.datamesh_revision)
+        needed = rule.must_know(walk.view, transition)
+        missing = tuple(member for member in unconfirmed(walk.view, step.datamesh_revision) if member in needed)
         gone = absent(walk.view, missing, step.started_at, walk.now)
         if gone and (refusal := _not_excused(walk.view, transition, gone)) is not None:
             waiting = wait_for(walk.view, missing, step.datamesh_revision)
@@ -74,10 +75,19 @@ def walk(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
 
 
 def begin(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
-    """The status with a new transition whose first step has begun, or why it cannot."""
+    """The status with a new transition whose first step has begun, or why it cannot.
+
+    Steps that change nothing are no beginning: what is listed keeps others from being proposed, and nobody has agreed.
+    """
     status = walk.view.volume.status
     listed = replace(status, datamesh_transitions=(*status.datamesh_transitions, transition))
-    return _begin_next(walk.after(listed), transition)
+    begun = _begin_next(walk.after(listed), transition)
+    if isinstance(begun, Wait):
+        return begun
+    further = next((each for each in begun.datamesh_transitions if _is_same(each, transition)), None)
+    if further is None or active_step(further) is not None or _has_changed_something(further):
+        return begun
+    return _begin_next(walk.after(begun), further)
 
 
 def holds_votes(transition: Transition) -> bool:
@@ -126,7 +136,9 @@ def _begin_next(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | 
     if slow and not rule.beside:
         return wait_for(view, slow, view.volume.status.datamesh_revision)
     if gone and (refusal := _not_excused(view, transition, gone)) is not None:
-        return refusal
+        if not rule.beside:
+            return refusal
+        gone = ()
     if (joiner := _joiner(view, gone, transition)) is not None:
         return _sent_away(walk, joiner)
     told = walk.after(changed)
@@ -193,6 +205,11 @@ def _sent_away(walk: Walk, joining: Transition) -> ReplicatedVolumeStatus:
     member = walk.view.members_by_name[subject_of(joining)]
     instead = make(walk.view, TransitionType.FORCE_REMOVE_REPLICA, walk.now, member.name, before=member.type)
     return with_transition(walk.view.volume.status, joining, instead)
+
+
+def _has_changed_something(transition: Transition) -> bool:
+    """Whether members have been told anything by it."""
+    return any(step.datamesh_revision for step in transition.steps)
 
 
 def has_begun(transition: Transition, rule: Rule) -> bool:
