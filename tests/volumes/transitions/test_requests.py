@@ -30,6 +30,7 @@ from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.struct import replace
 from quorate.placement.layout import LEVELS
 from quorate.volumes.transitions import Deed, Request, requested
+from quorate.volumes.transitions.requests import waits
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.formation.members import member_of
 
@@ -102,6 +103,13 @@ def volume(
     members = tuple(member_of(view, each) for each in views if each.id not in new)
     shown = tuple(replace(each, hidden=each.type is A) for each in members)
     return view.with_status(replace(rv.status, datamesh=Datamesh(members=shown)))
+
+
+def in_use(view: VolumeView, number: int) -> VolumeView:
+    """The same volume, attached to one of its members."""
+    datamesh = view.datamesh
+    members = tuple(replace(each, attached=each.node_id == number) for each in datamesh.members)
+    return view.with_status(replace(view.volume.status, datamesh=replace(datamesh, members=members)))
 
 
 def said(view: VolumeView) -> list[str]:
@@ -190,6 +198,29 @@ TABLE: dict[str, tuple[VolumeView, list[str]]] = {
     ),
     "3D, an access replica that nobody asks for": (volume(BOTH, [D, D, D, A]), ["Delete v-3: AccessCount"]),
     "3D, an access replica in use": (volume(BOTH, [D, D, D, A], users=(3,)), []),
+    "3D, an access replica asked for on a lost node": (
+        volume(BOTH, [D, D, D, A], users=(3,), nodes={3: a_node(3, ready=False)}),
+        [],
+    ),
+    "3D, an access replica asked for on a node to be emptied": (
+        volume(BOTH, [D, D, D, A], users=(3,), nodes={3: a_node(3, evacuated=True)}),
+        [],
+    ),
+    "3D, an access replica that nobody asks for on a lost node": (
+        volume(BOTH, [D, D, D, A], nodes={3: a_node(3, ready=False)}),
+        ["Delete v-3: AccessCount"],
+    ),
+    "3D, evacuated and replaced, and in use": (in_use(volume(BOTH, [D, D, D, D], nodes={1: EVACUATED}), 1), []),
+    "3D, a node lost and replaced, and in use": (in_use(volume(BOTH, [D, D, D, D], nodes={1: LOST}), 1), []),
+    "3D, not to be emptied after all": (in_use(volume(BOTH, [D, D, D, D]), 1), ["Delete v-3: DiskfulCount"]),
+    "2D+1TB, in use on a node to be emptied": (
+        in_use(volume(AVAILABILITY, [D, D, A, TB], users=(2,), nodes={2: a_node(2, evacuated=True)}), 2),
+        [],
+    ),
+    "2D+1TB, not in use any more on a node to be emptied": (
+        volume(AVAILABILITY, [D, D, A, TB], nodes={2: a_node(2, evacuated=True)}),
+        ["Delete v-2: Evacuated"],
+    ),
     "1D as it should be": (volume(NONE, [D]), []),
 }
 
@@ -198,6 +229,22 @@ TABLE: dict[str, tuple[VolumeView, list[str]]] = {
 def test_what_is_asked_for(case: str) -> None:
     view, expected = TABLE[case]
     assert said(view) == expected
+
+
+@pytest.mark.parametrize(
+    ("view", "told"),
+    [
+        (volume(BOTH, [D, D, D, D], nodes={1: EVACUATED}), []),
+        (
+            in_use(volume(BOTH, [D, D, D, D], nodes={1: EVACUATED}), 1),
+            ["v-1 on n1 is to be moved away, and stays until it is detached there"],
+        ),
+        (in_use(volume(BOTH, [D, D, D, D], nodes={1: EVACUATED}), 0), []),
+        (in_use(volume(BOTH, [D, D, D, D], nodes={1: LOST}), 1), []),
+    ],
+)
+def test_who_is_to_be_moved_and_in_use_waits_and_it_is_said(view: VolumeView, told: list[str]) -> None:
+    assert [each.message for each in waits(view, NOW)] == told
 
 
 def test_local_access_makes_no_access_replica() -> None:

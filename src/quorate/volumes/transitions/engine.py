@@ -52,7 +52,7 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         given_up=given_up(view),
         spent_annotations=spent_annotations(view),
         waiting=_told(view, waits),
-        waits=tuple(waits.values()),
+        waits=(*waits.values(), *requests.waits(view, now)),
         again=_look_again(view, now),
     )
 

@@ -12,6 +12,10 @@
 | a drive that leaves   | moved away from it when its turn has come (``quorate.volumes.evacuation``)               |
 | the broker's marker   | moved: BROKEN or FAULTY, on the replica itself                                           |
 
+What is deleted cannot be taken back, and whoever is in use cannot leave. So a replica that is to be moved stays until
+it is detached, and an access replica, where it breaks no ties, for as long as it is asked for. A node that comes back,
+or is not to be emptied after all, finds it as it was.
+
 Replacement is create first, remove after. However often and by however many it is asked for, there is never more than
 one replica beyond the layout: members, and those that are to become one.
 """
@@ -37,6 +41,7 @@ from quorate.volumes.transitions.members import good_copies, is_up, is_whole, ou
 from quorate.volumes.transitions.nodes import is_gone, is_past_grace, is_to_be_emptied, left_of_grace, removes_lost
 from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import Blocker, Wait
 
 
 class Deed(Enum):
@@ -111,6 +116,17 @@ def new_types(asked: Iterable[Request]) -> Mapping[ReplicaName, ReplicaType]:
     return {each.replica: each.type for each in asked if each.deed is Deed.RETYPE and each.replica is not None}
 
 
+def waits(view: VolumeView, now: datetime) -> Iterator[Wait]:
+    """Whoever should be moved away and is in use: nothing is done about it before it is detached."""
+    if promise_of(view) is None or view.forming or view.volume.deleting:
+        return
+    for replica in view.replicas:
+        fate = fate_of(view, replica, now) if _is_in_use(view, replica) else None
+        if fate in _MOVED and fate is not Fate.NODE_LOST:
+            words = f"{replica.name} on {replica.node_name} is to be moved away, and stays until it is detached there"
+            yield Wait("InUse", words, (Blocker.of(replica.replica),))
+
+
 def look_again(view: VolumeView, now: datetime) -> float | None:
     """Seconds until the next grace of a node with a member, or with a replica that is to become one, runs out."""
     nodes = {member.node_name for member in view.members} | {replica.node_name for replica in view.replicas}
@@ -183,7 +199,8 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
     for replica in counted:
         fate = fates.get(replica.name)
         kept = (fate is Fate.NODE_LOST and not removes_lost(view)) or _is_kept_waiting(view, replica)
-        kept = kept or replica.member is None or len(ready - {replica.name}) < promise.diskful
+        kept = kept or _is_in_use(view, replica) or replica.member is None
+        kept = kept or len(ready - {replica.name}) < promise.diskful
         if fate in _MOVED and not kept:
             ready.discard(replica.name)
             yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
@@ -244,15 +261,15 @@ def _diskless(
         yield from _tie_breaker(view, counted, staying, users, room=room)
     moving = {name: fate for name, fate in fates.items() if fate is not Fate.NODE_GONE}
     for replica in counted:
-        if replica.replica.deleting:
+        if replica.replica.deleting or _is_in_use(view, replica):
             continue
-        unused = replica.type is ReplicaType.ACCESS and replica.node_name not in users and not _is_in_use(view, replica)
-        if unused and not promise.tie_breakers:
-            yield _deletion(replica, "AccessCount", f"nobody is to use the volume on {replica.node_name}")
-        elif replica.name in moving and _is_replaced(view, staying, promise):
-            yield _deletion(replica, moving[replica.name].value, "another one is ready")
-        elif replica.type is ReplicaType.TIE_BREAKER and not promise.tie_breakers:
+        if promise.tie_breakers:
+            if replica.name in moving and any(_is_ready(view, other) for other in staying):
+                yield _deletion(replica, moving[replica.name].value, "another one is ready")
+        elif replica.type is ReplicaType.TIE_BREAKER:
             yield _deletion(replica, "TieBreakerCount", "the layout has no tie-breaker")
+        elif replica.node_name not in users:
+            yield _deletion(replica, "AccessCount", f"nobody is to use the volume on {replica.node_name}")
 
 
 def _access(view: VolumeView, staying: list[ReplicaView], users: tuple[NodeName, ...]) -> Iterator[Request]:
@@ -318,10 +335,6 @@ def _has_room(view: VolumeView, promise: Layout, coming: int = 0) -> bool:
 
 def _is_ready(view: VolumeView, replica: ReplicaView) -> bool:
     return replica.member is not None and is_up(view, replica.name) and not out_of_touch(view, replica.name)
-
-
-def _is_replaced(view: VolumeView, staying: list[ReplicaView], promise: Layout) -> bool:
-    return not promise.tie_breakers or any(_is_ready(view, replica) for replica in staying)
 
 
 def _is_in_use(view: VolumeView, replica: ReplicaView) -> bool:
