@@ -11,7 +11,19 @@ from quorate.agent.replica.lost_drive import gone_at
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveSpec, DriveStatus, OperationalStatus, Presence
 from quorate.api.meta import NodeName, ObjectMeta
-from tests.agent.replica.builders import NOW, commands, config, decided, kernel, link, outcome, outcomes, replica, view
+from tests.agent.replica.builders import (
+    NOW,
+    commands,
+    config,
+    decided,
+    kernel,
+    link,
+    outcome,
+    outcomes,
+    peer,
+    replica,
+    view,
+)
 
 SECOND = timedelta(seconds=1)
 AWAY_SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +31,7 @@ GRACE = timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(
-    ("lost_at", "shown", "peer", "expected"),
+    ("lost_at", "shown", "peer_disk", "expected"),
     [
         (NOW, "UpToDate", "UpToDate", True),
         (NOW + SECOND, "UpToDate", "UpToDate", False),
@@ -30,9 +42,9 @@ GRACE = timedelta(minutes=5)
     ],
 )
 def test_a_disk_that_is_gone_is_detached_only_if_a_peer_in_touch_has_the_data(
-    lost_at: datetime | None, shown: str, peer: str, expected: bool
+    lost_at: datetime | None, shown: str, peer_disk: str, expected: bool
 ) -> None:
-    links = (link(1, disk=peer), link(2, disk=peer))
+    links = (link(1, disk=peer_disk), link(2, disk=peer_disk))
     one = changed(view(replica(config=config()), kernel(shown, links=links)), drive_lost_at=lost_at)
     detached = "drbdsetup detach 1000 --force" in commands(decided(one))
     assert detached is expected
@@ -69,3 +81,17 @@ def test_a_member_without_its_drive_confirms_what_it_hears_and_does_not_try_its_
     told = decided(changed(one, outcomes=outcomes(heard)))
     assert commands(told) == []
     assert told.status.datamesh_revision == one.config.datamesh_revision
+
+
+def test_a_member_without_its_disk_has_forgotten_nobody_and_does_so_when_the_disk_is_back() -> None:
+    told = config(peers=(peer(2),), forget=(1,))
+    links = (link(2),)
+    one = changed(view(replica(config=told), kernel("Diskless", links=links)), drive_lost_at=NOW)
+    heard = decided(changed(one, outcomes=outcomes(outcome("adjust-links", decided(one).steps[0].about))))
+    assert commands(heard) == []
+    assert heard.status.datamesh_revision == told.datamesh_revision
+    assert heard.status.drbd.actual.forgotten == ()
+    back = view(replica(config=told), kernel(links=links))
+    assert commands(decided(back)) == ["drbdsetup forget-peer pvc-1 1"]
+    done = decided(changed(back, outcomes=outcomes(outcome("forget 1", exit_code=0))))
+    assert done.status.drbd.actual.forgotten == (1,)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from quorate.api import annotation_keys
-from quorate.api.storage import ReplicatedVolume
+from quorate.api import annotation_keys, core
+from quorate.api.storage import ReplicatedStorageClass, ReplicatedVolume
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
+from quorate.lab.layout import Layout
 from tests.volumes.attach.stories import FIVE, Story
 from tests.volumes.laboratory import VolumeLab, volume_lab
 
@@ -56,3 +57,39 @@ def test_a_person_has_it_removed_by_force() -> None:
             await lab.until_ready()
 
     run(main, seed=5)
+
+
+def test_whoever_left_meanwhile_has_no_vote_on_the_drive_that_comes_back() -> None:
+    """Three copies survive the loss of one, also for the member whose metadata slept through a removal."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=6)) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            keeping = {"spec": {"eligibleNodesPolicy": {"removeLostReplica": False}}}
+            for each in (await lab.store.list(ReplicatedStorageClass)).items:
+                await lab.store.patch(ReplicatedStorageClass, each.name, patch=keeping)
+            nodes = await story.nodes(D)
+            await story.attach(nodes[1])
+            await story.until_primary(nodes[1])
+            lab.cluster.inject(faults.NodeDown(nodes[2]))
+            await lab.sleep(900)
+            drive, _ = next(iter(lab.cluster.node(nodes[0]).host.bays.items()))
+            lab.cluster.inject(faults.DrivePull(node=nodes[0], drive=drive))
+            assert await story.write(nodes[1], "one", seconds=20)
+            await lab.store.delete(core.Node, nodes[2])
+            await lab.sleep(120)
+            mesh, without_disk = (await story.volume()).status.datamesh, await story.replica_on(nodes[0])
+            assert "v-2" not in [each.name for each in mesh.members]
+            assert without_disk is not None
+            assert (mesh.forget, without_disk.status.drbd.actual.forgotten) == ((2,), ())
+            lab.cluster.inject(faults.DriveInsert(node=nodes[0]))
+            await lab.sleep(120)
+            assert (await story.volume()).status.datamesh.forget == ()
+            await story.detach(nodes[1])
+            await story.attach(nodes[0])
+            await story.until_primary(nodes[0])
+            (other,) = set(await story.nodes(D)) - set(nodes)
+            lab.cluster.inject(faults.NodeDown(other))
+            assert await story.write(nodes[0], "two", 4096, seconds=30)
+
+    run(main, seed=1)

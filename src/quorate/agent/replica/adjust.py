@@ -74,7 +74,10 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
         return FINE
     config, forgotten = view.config, view.actual.forgotten
     stale = tuple(purpose for purpose in view.outcomes if _forgets(purpose) and not _still_asked(view, purpose))
-    done = tuple(each for each in config.forget if each in forgotten or _has_forgotten(view, each))
+    # Who is to have no disk has nothing to remember them by.
+    done = config.forget
+    if is_diskful(config):
+        done = tuple(each for each in config.forget if each in forgotten or _has_forgotten(view, each))
     actual = {"forgotten": done} if done != forgotten else {}
     if not has_disk(view.status):
         # It is what its config says, as far as it can be. But a disk that comes back remembers whom it remembered.

@@ -119,15 +119,18 @@ def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
 def is_forgotten(view: VolumeView, replica: ReplicaView) -> bool:
     """Whether it has left, and everybody who is awake has forgotten it.
 
-    A copy that sleeps is told when it wakes, before anybody listens to it. Its id is not used again until then, but
-    nothing else waits for that: the node may be the only one left for whoever is to replace the sleeper.
+    A copy that sleeps is told when it wakes, before anybody listens to it, and one without its disk when that is back.
+    The id is not used again until then, but nothing else waits for that: the node may be the only one left for whoever
+    is to replace the sleeper.
     """
     if view.rv is None:
         return True
     underway = any(each.replica_name == replica.name for each in view.rv.status.datamesh_transitions)
     if replica.member is not None or underway:
         return False
-    asleep = any(member.excused for member in view.diskful_members)
+    asleep = any(
+        member.excused or view.state_of(member.name).disk == DiskState.DISKLESS for member in view.diskful_members
+    )
     return asleep or replica.id not in view.datamesh.forget
 
 

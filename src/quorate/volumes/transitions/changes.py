@@ -167,6 +167,12 @@ def readmit(view: VolumeView, name: ReplicaName) -> ReplicatedVolumeStatus:
     return with_members(view, members, forget=_unforgotten(view, members))
 
 
+def all_forgotten(view: VolumeView) -> ReplicatedVolumeStatus | None:
+    """The last copy that had not has forgotten those that left; None: there is nobody to forget, or it has not yet."""
+    left = _unforgotten(view, view.members)
+    return with_members(view, view.members, forget=left) if left != view.datamesh.forget else None
+
+
 def with_members(
     view: VolumeView, members: Iterable[Member], *, forget: Iterable[int] | None = None
 ) -> ReplicatedVolumeStatus:
@@ -184,8 +190,23 @@ def _goes(transition: Transition) -> bool:
 
 
 def _unforgotten(view: VolumeView, members: Iterable[Member]) -> tuple[int, ...]:
-    """A diskful member that sleeps has not forgotten anybody: it is told when it wakes, before it is taken back."""
-    return view.datamesh.forget if any(member.excused and is_diskful(member) for member in members) else ()
+    """Whom some copy has not forgotten yet.
+
+    One that sleeps is told when it wakes, before it is taken back; one that is without its disk, when that is back.
+    """
+    copies = [member for member in members if is_diskful(member)]
+    if any(member.excused for member in copies):
+        return view.datamesh.forget
+    return tuple(
+        node_id
+        for node_id in view.datamesh.forget
+        if any(member.node_id != node_id and not _has_forgotten(view, member, node_id) for member in copies)
+    )
+
+
+def _has_forgotten(view: VolumeView, member: Member, node_id: int) -> bool:
+    replica = view.replica(member.name)
+    return replica is not None and node_id in replica.replica.status.drbd.actual.forgotten
 
 
 def _changed(view: VolumeView, transition: Transition, **changes: object) -> ReplicatedVolumeStatus:

@@ -5,6 +5,7 @@ In this order, the first that has something to write ends the pass:
     turned back   a transition whose subject now wants the opposite
     under way     the next thing that can be done for each, oldest first
     taken back    an excused member that has caught up
+    forgotten     those that have left, also by a copy that was without its disk
     new           the first proposal that may begin
     replicas      what should be created, deleted or changed so that a transition can follow
 
@@ -23,7 +24,7 @@ from quorate.api.struct import replace
 from quorate.volumes.life import Advance
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, confirmation, requests
-from quorate.volumes.transitions.catalogue import RULES
+from quorate.volumes.transitions.catalogue import FORGET, RULES
 from quorate.volumes.transitions.confirmation import unconfirmed
 from quorate.volumes.transitions.proposals import given_up, proposals, spent_annotations
 from quorate.volumes.transitions.rules import Locks, no_locks
@@ -39,7 +40,7 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         return None
     going = Walk(view, now, locks)
     waits: dict[ReplicaName | None, Wait] = {}
-    status = _turned_back(view, now) or _under_way(going, waits) or _taken_back(view)
+    status = _turned_back(view, now) or _under_way(going, waits) or _taken_back(view) or _forgotten(view)
     if status is None:
         status = _begun(going, waits)
     if status is not None:
@@ -94,6 +95,15 @@ def _taken_back(view: VolumeView) -> ReplicatedVolumeStatus | None:
         if member.excused and replica is not None and replica.confirms(revision) and not unconfirmed(view, revision):
             return replace(changes.readmit(view, member.name), datamesh_revision=revision + 1)
     return None
+
+
+def _forgotten(view: VolumeView) -> ReplicatedVolumeStatus | None:
+    """What is to be forgotten is unsaid by the transition that said it, or here if some copy could not at that time."""
+    status = view.volume.status
+    if any(step.name == FORGET.name for each in status.datamesh_transitions for step in each.steps):
+        return None
+    found = changes.all_forgotten(view) if view.datamesh.forget else None
+    return replace(found, datamesh_revision=status.datamesh_revision + 1) if found is not None else None
 
 
 def _begun(going: Walk, waits: dict[ReplicaName | None, Wait]) -> ReplicatedVolumeStatus | None:
