@@ -23,6 +23,8 @@ HAS_1 = ReplicatedVolumeStatus(configuration=configuration(), configuration_gene
         (storage_class(), ReplicatedVolumeStatus(), ConfigurationReady.CONFIGURATION_ROLLOUT_IN_PROGRESS),
         (storage_class(), HAS_1, ConfigurationReady.READY),
         (storage_class(generation=2), HAS_1, ConfigurationReady.STALE_CONFIGURATION),
+        # Another class, by chance at the same generation.
+        (storage_class(Replication.NONE), HAS_1, ConfigurationReady.STALE_CONFIGURATION),
     ],
 )
 def test_configuration_ready_is_as_tabled(

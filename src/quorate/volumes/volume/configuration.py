@@ -4,12 +4,14 @@
 
 | status | reason                         | when                                                        |
 |--------|--------------------------------|-------------------------------------------------------------|
-| True   | Ready                          | the copy is of the class's present generation               |
+| True   | Ready                          | the copy is of the class's present generation, and its own  |
 | False  | WaitingForStorageClass         | there is no such class, or it has no configuration          |
 | False  | ConfigurationRolloutInProgress | the copy has not been taken yet                             |
-| False  | StaleConfiguration             | the class has changed since: existing volumes keep theirs   |
+| False  | StaleConfiguration             | the class has changed since, or the volume has been given   |
+|        |                                | another one: existing volumes keep what they have           |
 
-A formation that starts again keeps the copy it has (M10).
+Generations of two classes say nothing of each other, so what was copied is compared as well. A formation that starts
+again keeps the copy it has (M10).
 """
 
 from __future__ import annotations
@@ -47,5 +49,9 @@ def configuration_ready(status: ReplicatedVolumeStatus, rsc: ReplicatedStorageCl
     if theirs != ours:
         return ConfigurationReady.STALE_CONFIGURATION(
             f"the volume keeps generation {ours} of {class_name}, which is at {theirs} now"
+        )
+    if status.configuration != rsc.status.configuration:
+        return ConfigurationReady.STALE_CONFIGURATION(
+            f"the volume keeps the configuration of another class: it was made before it was given {class_name}"
         )
     return ConfigurationReady.READY()
