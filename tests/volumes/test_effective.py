@@ -74,6 +74,14 @@ def lost(view: VolumeView, *numbers: int, quorate: Collection[int] | None = None
     return view
 
 
+def unnoticed(view: VolumeView, number: int, quorate: Collection[int] = ()) -> VolumeView:
+    """One has just died: the others have lost it, and its agent's last word, that all is well, still counts."""
+    alive = view.replicas[number]
+    view = lost(view, number, quorate=quorate)
+    view = changed(view, replicas=tuple(alive if each.id == number else each for each in view.replicas))
+    return changed(view, nodes={**view.nodes, node_name(number): node(number)})
+
+
 def primary(view: VolumeView, number: int) -> VolumeView:
     def promote(found: ReplicaView) -> ReplicaView:
         report = found.replica.status.drbd.status
@@ -118,6 +126,8 @@ def test_a_healthy_volume_survives_just_what_its_level_promises(replication: Rep
 AFTER = [
     ("3D, one lost", lost(healthy(THREE), 2), 0, 1, "out of reach [2]"),
     ("3D, two lost", lost(healthy(THREE), 1, 2, quorate=()), -1, 0, "I/O stands"),
+    ("3D, one has just died", unnoticed(healthy(THREE), 2, quorate=(0, 1)), 0, 1, "out of reach [2]"),
+    ("2D, its user has just died", unnoticed(primary(healthy(Replication.CONSISTENCY), 1), 1), -1, 1, "I/O stands"),
     ("3D, one behind", behind(healthy(THREE), 2), 0, 1, "not up to date [2]"),
     ("2D+1TB, a diskful one lost", lost(healthy(PAIR), 1), 0, 0, "out of reach [1]"),
     ("2D+1TB, the tie-breaker lost", lost(healthy(PAIR), 2), 0, 1, "out of reach [2]"),

@@ -122,13 +122,35 @@ def mesh_of(view: VolumeView) -> Mesh:
     shown = [member for member in members if not member.hidden]
     states = {member.node_id: view.state_of(member.name) for member in members}
     return Mesh(
-        views=tuple(_seen_by(view, member, reports) for member in members if member.node_id in reports),
+        views=_agreed(tuple(_seen_by(view, member, reports) for member in members if member.node_id in reports)),
         voters=frozenset(member.node_id for member in shown if member.type is ReplicaType.DISKFUL),
         up_to_date=frozenset(
             node_id for node_id, state in states.items() if state.up and state.disk == DiskState.UP_TO_DATE
         ),
         tie_breakers=frozenset(member.node_id for member in shown if member.type is not ReplicaType.DISKFUL),
         primaries=frozenset(node_id for node_id, state in states.items() if state.up and state.role == Role.PRIMARY),
+    )
+
+
+def _agreed(views: tuple[MemberView, ...]) -> tuple[MemberView, ...]:
+    """The same, without links that an end denies: one that has just died has said that all was well."""
+    linked = {view.node_id: {peer.node_id for peer in view.peers if peer.connected} for view in views}
+    denied = {
+        (one, other) for one, others in linked.items() for other in others if one not in linked.get(other, (one,))
+    }
+    if not denied:
+        return views
+    return tuple(
+        replace(
+            view,
+            peers=tuple(
+                replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False)
+                if (view.node_id, peer.node_id) in denied
+                else peer
+                for peer in view.peers
+            ),
+        )
+        for view in views
     )
 
 
