@@ -25,6 +25,7 @@ from quorate.agent.lvm.seen import (
     SeenVolumes,
     end_tag,
     growing_tag,
+    made_for_tag,
     owner_tag,
     spare_name,
     spare_tag,
@@ -33,6 +34,7 @@ from quorate.agent.machine import CommandHung, Completed
 from quorate.agent.memory import Memory, Outcome
 from quorate.agent.steps import Run
 from quorate.api import finalizers
+from quorate.api.meta import OwnerReference
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import DrbdActual, ReplicaDrbd
@@ -98,6 +100,33 @@ def test_what_is_done_to_what_is_seen(
     volume: SeenVolume | None, status: LVMLogicalVolumeStatus, done: list[str]
 ) -> None:
     assert commands_of(judged(volume, status)) == done
+
+
+LOST = frozenset({owner_tag("u0"), made_for_tag("r1")})
+
+
+@pytest.mark.parametrize(
+    ("replica_uid", "tags", "done", "reason"),
+    [
+        ("r1", LOST | {METADATA_TAG}, "--deltag quorate.llv=u0 --addtag quorate.llv=u1", ""),
+        # The drive of a replica that left is back, and another one has its number.
+        ("r2", LOST | {METADATA_TAG}, "", "LVExists"),
+        ("r1", frozenset({owner_tag("u0"), METADATA_TAG}), "", "LVExists"),
+    ],
+)
+def test_a_volume_whose_object_was_lost_is_taken_over_by_the_next_one_of_the_same_replica(
+    replica_uid: str, tags: frozenset[str], done: str, reason: str
+) -> None:
+    made = llv(uid="u1")
+    owner = OwnerReference(api_version="v1", kind="ReplicatedVolumeReplica", name="pvc-1-0", uid=replica_uid)
+    made = replace(made, metadata=replace(made.metadata, owner_references=(owner,)))
+    decision = judged(seen(tags=tags), LVMLogicalVolumeStatus(), made)
+    said = [" ".join(step.argv) for step in decision.work.steps] if decision.work is not None else []  # type: ignore[union-attr]
+    assert [done in each for each in said] == ([True] if done else [])
+    assert decision.status.reason == reason
+    # What it will grow by is zero again, but nobody knows of what it has grown by.
+    taken = judged(seen(tags=tags - {owner_tag("u0")} | OURS), LVMLogicalVolumeStatus(), made).status
+    assert (taken.phase, taken.grown_zero) == ("Created", False)
 
 
 def spare(size: int = 8, extents: tuple[str, ...] = ("/dev/sdb:3-4",), flags: str = "-wi-a-----") -> SeenVolume:

@@ -6,9 +6,9 @@ decide about the volume groups. ``commands`` has every command line, ``filtering
 those that take hours; ``strays`` tells of volumes without an owner; ``detaching`` makes a drive ready to be pulled.
 
 What must survive a crash is in LVM's own tags, changed in single commands: ``quorate.new`` while the contents are not
-yet as they must be, ``quorate.llv=<uid>`` for whom it was made, ``quorate.zero`` where every unwritten byte is zero,
-``quorate.end=<bytes>`` where DRBD's metadata may still be. So a killed agent, and a lost status, cost nothing but doing
-the last thing again.
+yet as they must be, ``quorate.llv=<uid>`` and ``quorate.for=<uid>`` for which object and for which replica it was made,
+``quorate.zero`` where every unwritten byte is zero, ``quorate.end=<bytes>`` where DRBD's metadata may still be. So a
+killed agent, a lost status, and a lost object cost nothing but doing the last thing again.
 """
 
 from __future__ import annotations

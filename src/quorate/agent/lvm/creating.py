@@ -111,8 +111,8 @@ def _create(piece: Piece, made: SeenVolume) -> Run:
     return commands.create_thick(made.group, made.name, made.size, tags)
 
 
-def _tags(piece: Piece) -> tuple[str, str]:
-    return NEW, owner_tag(piece.llv.metadata.uid)
+def _tags(piece: Piece) -> tuple[str, ...]:
+    return NEW, owner_tag(piece.llv.metadata.uid), *piece.made_for
 
 
 def _is_heavy(piece: Piece) -> bool:

@@ -1,11 +1,12 @@
 """The controller of LVMLogicalVolumes: each key is one, and one look at LVM serves them all.
 
-| seen                                                    | decided in                               |
-|---------------------------------------------------------|------------------------------------------|
-| the object is being deleted                             | ``removing``                             |
-| nothing of that name, or something with ``quorate.new`` | ``creating``                             |
-| something without that tag that is not known as ours    | here: ``LVExists``. Never wiped, or used |
-| a volume of ours                                        | ``growing``                              |
+| seen                                                    | decided in                                |
+|---------------------------------------------------------|-------------------------------------------|
+| the object is being deleted                             | ``removing``                              |
+| nothing of that name, or something with ``quorate.new`` | ``creating``                              |
+| something without that tag that is not known as ours    | here: ``LVExists``. Never wiped, or used  |
+| one that an object before had, of the same replica      | here: that one was lost. It is taken over |
+| a volume of ours                                        | ``growing``                               |
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from quorate.agent.lvm.heavy import HeavyWork
 from quorate.agent.lvm.looker import Done, Looker
 from quorate.agent.lvm.piece import Decision, Piece, Work, failed, heavy_work, until_volumes_change
 from quorate.agent.lvm.removing import removed
-from quorate.agent.lvm.seen import NEW, spare_name
+from quorate.agent.lvm.seen import NEW, is_owner_tag, owner_tag, spare_name
 from quorate.agent.lvm.settling import making
 from quorate.agent.node import Node, volume_work
 from quorate.api import finalizers, names
@@ -73,6 +74,9 @@ def judge(piece: Piece, now: datetime) -> Decision:
     if not piece.owns(volume):
         message = f"{volume.path} is there already, was not made for this object, and is left as it is."
         return Decision(failed(piece.status, Failure.LV_EXISTS.code, message))
+    if others := [tag for tag in sorted(volume.tags) if is_owner_tag(tag) and tag != owner_tag(piece.llv.metadata.uid)]:
+        taken = commands.retag(volume.group, volume.name, add=(owner_tag(piece.llv.metadata.uid),), remove=others)
+        return attempt(piece, piece.status, piece.light(taken), now)
     if NEW in volume.tags:
         # It was Created: the tag came back by somebody's mistake, and must not let anybody wipe it.
         untrue = commands.retag(volume.group, volume.name, remove=(NEW,))

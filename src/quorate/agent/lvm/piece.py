@@ -8,7 +8,18 @@ from datetime import UTC, datetime
 from typing import Final
 
 from quorate.agent.lvm.drives import drive_behind, remembered, still_listed
-from quorate.agent.lvm.seen import NEW, ZERO, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, is_owner_tag, owner_tag
+from quorate.agent.lvm.seen import (
+    METADATA_TAG,
+    NEW,
+    ZERO,
+    SeenGroup,
+    SeenGroups,
+    SeenVolume,
+    SeenVolumes,
+    is_owner_tag,
+    made_for_tag,
+    owner_tag,
+)
 from quorate.agent.memory import Outcome
 from quorate.agent.node import volume_work
 from quorate.agent.steps import Step
@@ -101,9 +112,17 @@ class Piece:
         """Whether it was ever reported as Created. Such a volume may hold data."""
         return self.status.actual_size is not None
 
+    @property
+    def made_for(self) -> tuple[str, ...]:
+        """What is written on a volume so that it is known again when its object was lost and its replica makes another.
+
+        A name is not enough: the drive of a replica that left may return when another one has its number.
+        """
+        return tuple(made_for_tag(owner.uid) for owner in self.llv.metadata.owner_references)
+
     def owns(self, volume: SeenVolume) -> bool:
-        """Whether this volume was made for this object: its tag says so, or our own report does."""
-        if owner_tag(self.llv.metadata.uid) in volume.tags:
+        """Whether this volume was made for this object, or one before it: its tags say so, or our own report does."""
+        if owner_tag(self.llv.metadata.uid) in volume.tags or not volume.tags.isdisjoint(self.made_for):
             return True
         return self.was_created and not any(is_owner_tag(tag) for tag in volume.tags)
 
@@ -165,10 +184,15 @@ def reported(piece: Piece, volume: SeenVolume) -> LVMLogicalVolumeStatus:
         message=volume.trouble and f"Of {volume.group}/{volume.name}: {volume.trouble}.",
         actual_size=Quantity.of_bytes(volume.size),
         known_zero=ZERO in volume.tags and NEW not in volume.tags and (not volume.pool or zeroing(piece)),
-        grown_zero=zeroing(piece) if volume.pool else piece.status.grown_zero or not piece.was_created,
+        grown_zero=zeroing(piece) if volume.pool else piece.status.grown_zero or _is_fresh(piece, volume),
         checksum=volume.checksum,
         devices=_devices(piece, volume),
     )
+
+
+def _is_fresh(piece: Piece, volume: SeenVolume) -> bool:
+    """Whether it was just made. Of one that DRBD had before, nobody knows who made it grow."""
+    return not piece.was_created and METADATA_TAG not in volume.tags
 
 
 def zeroing(piece: Piece) -> bool:

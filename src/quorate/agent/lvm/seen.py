@@ -17,6 +17,8 @@ NEW: Final = "quorate.new"
 ZERO: Final = "quorate.zero"
 #: Whose volume it is: the UID of its LVMLogicalVolume. Survives the loss of the object's status.
 _OWNER: Final = "quorate.llv="
+#: For whom that was made: the UID of its replica. Survives the loss of the object itself.
+_MADE_FOR: Final = "quorate.for="
 #: SHA-512 of what it was filled with.
 _CHECKSUM: Final = "quorate.sha512="
 #: DRBD's metadata is on it; set and read by the replica's part.
@@ -45,6 +47,11 @@ def owner_tag(uid: str) -> str:
 def is_owner_tag(tag: str) -> bool:
     """Whether a tag says whose a volume is."""
     return tag.startswith(_OWNER)
+
+
+def made_for_tag(uid: str) -> str:
+    """The tag that says for which replica a volume was made."""
+    return _MADE_FOR + uid
 
 
 def checksum_tag(checksum: str) -> str:
