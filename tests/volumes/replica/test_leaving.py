@@ -123,7 +123,7 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
     ("being forgotten, and given up", forgetting(spoilt(leaver(), 3, given_up)), "NotForgotten"),
     ("one without quorum", spoilt(leaver(), 0, with_device(quorum=False)), "CopiesMissing"),
     ("one silent", leaver(picture(FOUR, stale=(1,))), "CopiesMissing"),
-    ("another deleted", spoilt(leaver(), 1, deleting), "CopiesMissing"),
+    ("another deleted, which still votes", spoilt(leaver(), 1, deleting), None),
     ("another hidden", with_member(leaver(), 1, hidden=True), "CopiesMissing"),
     ("the others apart", spoilt(leaver(), 0, unlinked), "NotConnected"),
     ("nobody knows the promise", with_rv(leaver(), configuration=None), "NoConfiguration"),

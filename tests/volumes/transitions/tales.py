@@ -74,6 +74,18 @@ def cut_off(level: Replication, kinds: list[ReplicaType], old: int) -> Tale:
     return tell
 
 
+def replaced_together(user: int | None) -> Story:
+    """3D on four nodes: two copies are deleted at once. The second one's replacement comes where the first one was."""
+    story = begin(_BOTH, [D, D, D], user)
+    story.delete(1)
+    story.delete(2)
+    story.add(3, D)
+    story.settle()
+    story.add(4, D)
+    story.settle()
+    return story
+
+
 def back(user: int | None) -> Story:
     """3D: a node is lost, replaced, and returns before its replica is removed."""
     story = begin(_BOTH, [D, D, D], user)
@@ -310,6 +322,7 @@ TALES: Mapping[str, Tale] = {
     "2D+1TB and a node goes": gone(_AVAILABILITY, [D, D, TB], 1),
     "2D+1TB and the tie-breaker's node goes": gone(_AVAILABILITY, [D, D, TB], 2),
     "3D and a copy is cut off": cut_off(_BOTH, [D, D, D], 1),
+    "3D and two copies are deleted together": replaced_together,
     "3D and a node returns": back,
     "3D and a copy becomes access": retyped,
     "2D and access becomes a copy": promoted,

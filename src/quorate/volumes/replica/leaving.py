@@ -29,7 +29,7 @@ from quorate.api.meta import Resource
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.datamesh import FormationPhase, TransitionGroup
-from quorate.api.storage.drbd import DiskState, ReplicaType, Role
+from quorate.api.storage.drbd import DiskState, Role
 from quorate.placement.layout import layout_of
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait, ids
@@ -172,15 +172,12 @@ def _copies_elsewhere(view: VolumeView, replica: ReplicaView) -> Wait | None:
 
 
 def _others_with_data(view: VolumeView, replica: ReplicaView) -> list[ReplicaName]:
-    return [
-        member.name
-        for member in view.members
-        if member.type is ReplicaType.DISKFUL
-        and not member.hidden
-        and member.name != replica.name
-        and (found := view.replica(member.name)) is not None
-        and not found.replica.deleting
-    ]
+    """Voters, also those that are to go: each stays until the copies are there without it.
+
+    They may need this one's node for that. If they did not count here, several that are deleted together would wait
+    for one another (decision 0006).
+    """
+    return [member.name for member in view.diskful_members if not member.hidden and member.name != replica.name]
 
 
 def _is_good(view: VolumeView, name: ReplicaName) -> bool:
