@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.api import names
+from quorate.api import labels, names
 from quorate.api.meta import NodeName, VolumeName
 from quorate.api.scalars import ReplicaName
 
@@ -118,3 +118,20 @@ def test_broker_names_are_read_strictly(text: str) -> None:
 )
 def test_a_broker_id_tells_what_it_is_of(text: str, parsed: tuple[str, int] | None) -> None:
     assert names.parse_broker_id(text) == parsed
+
+
+@given(VOLUMES, st.integers(0, 7))
+def test_the_name_of_a_logical_volume_tells_its_volume(volume: VolumeName, replica_id: int) -> None:
+    piece = names.logical_volume(names.replica(volume, replica_id), "data")
+    assert names.volume_of_logical_volume(piece) == volume
+
+
+def test_a_logical_volume_of_nobodys_replica_tells_none() -> None:
+    assert names.volume_of_logical_volume(names.logical_volume("debian-copy", "data")) is None
+
+
+@given(VOLUMES)
+def test_any_name_makes_a_label_that_kubernetes_takes_and_that_is_its_own(volume: VolumeName) -> None:
+    value = labels.value(volume)
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?", value)
+    assert value == volume or labels.value(f"{volume}x") != value

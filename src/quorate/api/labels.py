@@ -6,7 +6,12 @@ name; it takes admission to refuse a change, in either engine.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
+
+#: The longest value of a label that Kubernetes takes.
+_LONGEST: Final = 63
+_DIGEST: Final = 8
 
 #: The node whose agent acts on the object; set by its creator on RVR, LLV, LVG, DRBDResourceOperation and Drive.
 NODE: Final = "quorate.io/node"
@@ -31,3 +36,14 @@ ZONE: Final = "topology.kubernetes.io/zone"
 TENANT: Final = "maintenance.quorate.io/tenant"
 ROOM: Final = "maintenance.quorate.io/room"
 RACK: Final = "maintenance.quorate.io/rack"
+
+
+def value(name: str) -> str:
+    """An object's name as the value of a label: shortened with a hash where a label could not hold it.
+
+    So a label finds what belongs to an object, but does not always tell the object's name.
+    """
+    if len(name) <= _LONGEST:
+        return name
+    kept = name[: _LONGEST - _DIGEST - 1].rstrip("-.")
+    return f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"

@@ -74,6 +74,12 @@ def owner_of_logical_volume(name: str) -> str:
     return name[: -len("-01234567")]
 
 
+def volume_of_logical_volume(name: str) -> VolumeName | None:
+    """The volume of the replica whose LVMLogicalVolume would have this name; None: it would be no replica's."""
+    match = _REPLICA.match(owner_of_logical_volume(name))
+    return VolumeName(match[1]) if match is not None else None
+
+
 @functools.lru_cache(maxsize=16384)
 def _digest(volume_group: str, thin_pool: str) -> str:
     return hashlib.sha256(f"{volume_group}\0{thin_pool}".encode()).hexdigest()[:8]

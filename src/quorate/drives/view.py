@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
-from quorate.api import annotation_keys, core, labels, names
+from quorate.api import annotation_keys, core, names
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.baremetal.volume import VolumeUsage
@@ -84,8 +84,7 @@ class Piece:
     @property
     def title(self) -> str:
         """What people know it by."""
-        found = self.llv.metadata.labels
-        return found.get(labels.REPLICATED_VOLUME) or found.get(IMAGE_LABEL) or self.name
+        return self.llv.volume_name or self.llv.metadata.labels.get(IMAGE_LABEL) or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(
         LVMLogicalVolume,
         LOGICAL_VOLUMES_OF,
-        lambda volume: filter(None, (volume.metadata.labels.get(labels.REPLICATED_VOLUME),)),
+        lambda piece: filter(None, (piece.volume_name,)),
     ),
     Index(
         DRBDResourceOperation,

@@ -259,7 +259,7 @@ def _patched(replica: ReplicaView, node: NodeName, group: str | None, pool: str 
     observed = replica.replica
     found = {**observed.metadata.labels, labels.NODE: node}
     if group is not None:
-        found[labels.LVM_VOLUME_GROUP] = group
+        found[labels.LVM_VOLUME_GROUP] = labels.value(group)
     spec = replace(observed.spec, node_name=node, lvm_volume_group_name=group, lvm_volume_group_thin_pool_name=pool)
     # Not with the resourceVersion: agents and conditions write the object all the time, and only we write its spec.
     return Patch(observed, replace(observed, metadata=replace(observed.metadata, labels=found), spec=spec))

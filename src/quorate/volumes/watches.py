@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from quorate.api import conditions, core, labels
+from quorate.api import conditions, core
 from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.conditions.rvr import Ready as ReplicaReady
@@ -62,9 +62,8 @@ def _of_operation(operation: DRBDResourceOperation) -> Iterable[Key]:
     return (key(volume_of_replica(operation.spec.drbd_resource_name)),)
 
 
-def _of_labelled(obj: Resource) -> Iterable[Key]:
-    volume = obj.metadata.labels.get(labels.REPLICATED_VOLUME)
-    return (key(volume),) if volume else ()
+def _of_piece(piece: LVMLogicalVolume) -> Iterable[Key]:
+    return (key(piece.volume_name),) if piece.volume_name else ()
 
 
 #: The last two states of each ledger, and whom they concern: every reconciler asks for both, one after the other.
@@ -185,7 +184,7 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolumeReplica, _of_replica, patience=_a_moment),
     Watch(ReplicatedVolumeAttachment, _of_attachment),
     Watch(DRBDResourceOperation, _of_operation, patience=_a_moment),
-    Watch(LVMLogicalVolume, _of_labelled, patience=_a_moment),
+    Watch(LVMLogicalVolume, _of_piece, patience=_a_moment),
     Watch(Volume, evacuation.of_volume),
     Watch(DiskSchedule, _of_open_entries),
     Watch(ReplicatedStorageClass, no_keys),

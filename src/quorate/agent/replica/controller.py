@@ -22,7 +22,6 @@ from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import KERNEL, Look
-from quorate.api import labels
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
@@ -57,8 +56,7 @@ _DEFAULTS = ClusterConfigSpec()
 
 
 def _volume_of_disk(volume: LVMLogicalVolume) -> Iterable[Key]:
-    name = volume.metadata.labels.get(labels.REPLICATED_VOLUME)
-    return (Key("", name),) if name else ()
+    return (Key("", volume.volume_name),) if volume.volume_name else ()
 
 
 def controllers(node: Node) -> tuple[Controller[Any], ...]:

@@ -19,7 +19,7 @@ from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import has_disk, is_diskful
 from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
-from quorate.api import labels, names
+from quorate.api import names
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import Presence
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
@@ -93,7 +93,7 @@ def lost_drives(node: Node) -> Controller[LostDrive]:
 
 
 def _volumes(pieces: Iterable[LVMLogicalVolume]) -> Iterable[str]:
-    return dict.fromkeys(filter(None, (piece.metadata.labels.get(labels.REPLICATED_VOLUME) for piece in pieces)))
+    return dict.fromkeys(filter(None, (piece.volume_name for piece in pieces)))
 
 
 def _grace(reader: Reader) -> timedelta:

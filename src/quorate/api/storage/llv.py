@@ -7,10 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from quorate.api import labels
+from quorate.api import labels, names
 from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
-from quorate.api.meta import Resource
+from quorate.api.meta import Resource, VolumeName
 from quorate.api.quantity import Quantity
 from quorate.api.scalars import DevicePath, Message, ObjectRef, ReasonCode, Word
 from quorate.api.struct import Rule, Struct, growing_quantity, immutable, immutable_optional, positive_quantity
@@ -143,3 +143,10 @@ class LVMLogicalVolume(Resource):
 
     spec: LVMLogicalVolumeSpec
     status: LVMLogicalVolumeStatus = LVMLogicalVolumeStatus()
+
+    @property
+    def volume_name(self) -> VolumeName | None:
+        """The volume whose replica it is for; None: it is for none. The label says whether, the name whose it is."""
+        if labels.REPLICATED_VOLUME not in self.metadata.labels:
+            return None
+        return names.volume_of_logical_volume(self.name)

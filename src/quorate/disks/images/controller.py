@@ -91,7 +91,7 @@ def _remove(view: ImageView, now: datetime) -> Plan:
         status = _status(view, Ready.COPIES_PENDING("The copies are being removed."), now)
         writes = (write for copy in view.copies for write in _let_go(copy))
         return Plan(writes=(*writes, *_strays(view)), status=status)
-    volumes = NoneLeft(LVMLogicalVolume, labels=match({IMAGE_LABEL: image.name}))
+    volumes = NoneLeft(LVMLogicalVolume, labels=match({IMAGE_LABEL: labels.value(image.name)}))
     return Plan(writes=(ReleaseFinalizer(image, finalizers.LONGHORN, after=(volumes,)),))
 
 

@@ -26,11 +26,13 @@ from quorate.api.struct import replace
 
 #: On the logical volume of a copy: its image. Both are in different scopes, so there can be no owner reference.
 IMAGE_LABEL: Final = "longhorn.io/backing-image"
+#: What the name of a copy adds to that of its image.
+COPY: Final = "-copy"
 
 
 def logical_volume_name(image: str, volume_group: str, thin_pool: str = "") -> str:
     """The LVMLogicalVolume of an image's copy on a disk."""
-    return names.logical_volume(f"{image}-copy", volume_group, thin_pool)
+    return names.logical_volume(f"{image}{COPY}", volume_group, thin_pool)
 
 
 def copy_on(image: BackingImage, schedule: DiskSchedule, size: int) -> LVMLogicalVolume:
@@ -41,7 +43,11 @@ def copy_on(image: BackingImage, schedule: DiskSchedule, size: int) -> LVMLogica
     return LVMLogicalVolume(
         metadata=ObjectMeta(
             name=name,
-            labels={labels.NODE: schedule.spec.node_id, labels.LVM_VOLUME_GROUP: group, IMAGE_LABEL: image.name},
+            labels={
+                labels.NODE: schedule.spec.node_id,
+                labels.LVM_VOLUME_GROUP: labels.value(group),
+                IMAGE_LABEL: labels.value(image.name),
+            },
             finalizers=finalizers.OF_A_NEW_LOGICAL_VOLUME,
         ),
         spec=LVMLogicalVolumeSpec(

@@ -17,7 +17,7 @@ from quorate.api.meta import Bytes, ConditionStatus
 from quorate.api.storage import LVMLogicalVolume
 from quorate.disks import requests
 from quorate.disks.entries import Entry, image, requested
-from quorate.disks.images.copies import IMAGE_LABEL, logical_volume_name, state_of
+from quorate.disks.images.copies import COPY, IMAGE_LABEL, logical_volume_name, state_of
 from quorate.disks.requests import Answer, State
 from quorate.engine import Key, Reader
 
@@ -203,5 +203,6 @@ def images_on(schedule: DiskSchedule) -> Iterable[str]:
 
 def image_in(volume: LVMLogicalVolume | Volume) -> Iterable[str]:
     """The image that a logical volume, or what stands for it, is a copy of."""
-    name = volume.metadata.labels.get(IMAGE_LABEL)
-    return () if name is None else (name,)
+    if IMAGE_LABEL not in volume.metadata.labels:
+        return ()
+    return (names.owner_of_logical_volume(volume.name).removesuffix(COPY),)

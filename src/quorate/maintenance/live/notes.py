@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from quorate.api import core, labels, names
+from quorate.api import core, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Lease
@@ -97,8 +97,8 @@ class Notes:
         self.open.nodes[group.spec.local.node_name] = None
 
     def _piece(self, piece: LVMLogicalVolume) -> None:
-        if volume := piece.metadata.labels.get(labels.REPLICATED_VOLUME):
-            self.open.volumes[VolumeName(volume)] = None
+        if volume := piece.volume_name:
+            self.open.volumes[volume] = None
 
     def _volume(self, volume: ReplicatedVolume) -> None:
         self.open.volumes[VolumeName(volume.name)] = None

@@ -143,7 +143,7 @@ def _made(view: VolumeView, comparison: Comparison, replica: ReplicaView) -> DRB
     return DRBDResourceOperation(
         metadata=ObjectMeta(
             name=names.comparison_operation(view.name, comparison.revision),
-            labels={labels.NODE: replica.node_name, labels.REPLICATED_VOLUME: view.name},
+            labels={labels.NODE: replica.node_name, labels.REPLICATED_VOLUME: labels.value(view.name)},
         ),
         spec=DRBDResourceOperationSpec(
             node_name=replica.node_name,

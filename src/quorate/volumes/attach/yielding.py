@@ -118,7 +118,7 @@ def writes(view: VolumeView) -> Iterator[Write]:
             DRBDResourceOperation(
                 metadata=ObjectMeta(
                     name=names.rejoin_operation(member.name, view.volume.status.datamesh_revision),
-                    labels={labels.NODE: member.node_name, labels.REPLICATED_VOLUME: view.name},
+                    labels={labels.NODE: member.node_name, labels.REPLICATED_VOLUME: labels.value(view.name)},
                 ),
                 spec=DRBDResourceOperationSpec(
                     node_name=member.node_name,

@@ -153,8 +153,8 @@ def _made(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
                 name=name,
                 labels={
                     labels.NODE: spec.node_name or "",
-                    labels.REPLICATED_VOLUME: spec.replicated_volume_name,
-                    labels.LVM_VOLUME_GROUP: group_name,
+                    labels.REPLICATED_VOLUME: labels.value(spec.replicated_volume_name),
+                    labels.LVM_VOLUME_GROUP: labels.value(group_name),
                     labels.VOLUME_UID: view.rv.metadata.uid,
                 },
                 finalizers=finalizers.OF_A_NEW_LOGICAL_VOLUME,

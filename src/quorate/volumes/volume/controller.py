@@ -132,7 +132,7 @@ def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch,
 
 
 def _labels(rv: ReplicatedVolume) -> dict[str, str]:
-    return {labels.REPLICATED_STORAGE_CLASS: rv.spec.replicated_storage_class_name}
+    return {labels.REPLICATED_STORAGE_CLASS: labels.value(rv.spec.replicated_storage_class_name)}
 
 
 def _releases(rv: ReplicatedVolume, writes: tuple[Write, ...]) -> bool:

@@ -89,7 +89,7 @@ def _emptied(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:
 
 def _release(view: VolumeView) -> ReleaseFinalizer:
     """The caches show no child; the store has the last word."""
-    of_volume = match({labels.REPLICATED_VOLUME: view.name})
+    of_volume = match({labels.REPLICATED_VOLUME: labels.value(view.name)})
     by_field = match({"spec.replicatedVolumeName": view.name})
     return ReleaseFinalizer(
         view.volume,

@@ -24,7 +24,7 @@ def new_replica(
     rv: ReplicatedVolume, number: int, replica_type: ReplicaType, node: NodeName | None = None
 ) -> ReplicatedVolumeReplica:
     """One more, without a place unless its node is given."""
-    found = {labels.REPLICATED_VOLUME: rv.name}
+    found = {labels.REPLICATED_VOLUME: labels.value(rv.name)}
     if node is not None:
         found[labels.NODE] = node
     return ReplicatedVolumeReplica(

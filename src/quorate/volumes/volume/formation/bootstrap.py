@@ -59,7 +59,7 @@ def operation_of(view: VolumeView) -> DRBDResourceOperation:
     return DRBDResourceOperation(
         metadata=ObjectMeta(
             name=names.formation_operation(view.name),
-            labels={labels.NODE: first.node_name, labels.REPLICATED_VOLUME: view.name},
+            labels={labels.NODE: first.node_name, labels.REPLICATED_VOLUME: labels.value(view.name)},
             owner_references=(owner_reference(view.volume),),
         ),
         spec=DRBDResourceOperationSpec(
