@@ -32,7 +32,7 @@ GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
 
 
 #: Volumes come and go in bursts, and what they leave free is told now and then: seconds between two looks for that.
-GROUPS_REST: Final = 2.0
+GROUPS_REST: Final = 10.0
 
 #: A look changes nothing, so it may be killed; but drives may be slow.
 SILENCE: Final = 60.0
@@ -106,7 +106,7 @@ class Looker:
         return volumes, groups
 
     def rest_no_more(self) -> None:
-        """Something was done to groups or their devices: who asks for them needs to see it at once."""
+        """Something was, or may have been, done to groups or their devices: who asks for them must see it at once."""
         self._groups_rest_until = -inf
 
     def groups_rest(self) -> float:
@@ -140,6 +140,7 @@ class Looker:
         changed = () if before is None else before.places_other_than(seen)
         if before is not None and self._others_were_at_work(before, seen, changed):
             self._groups.mark_all()
+            self.rest_no_more()
         self._volumes.saw(seen, moment=moment)
         self._tell(changed)
 
