@@ -88,15 +88,20 @@ TABLE: dict[str, tuple[VolumeView, list[str]]] = {
         without_disk(leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=LOST), 1),
         ["Delete v-1: DriveLeaves"],
     ),
-    "the same, paused": (
+    "a drive that is back, and still called dead": (leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=LOST), []),
+    "the same, of one that is only suspect": (
+        leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=Evacuation(lost=True, polite=True)),
+        [],
+    ),
+    "dead, and paused": (
         without_disk(leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=Evacuation(lost=True, paused=True)), 1),
         [],
     ),
-    "the same, of a drive that is only suspect": (
+    "dead, and only suspect": (
         without_disk(leaving(volume(BOTH, [D, D, D, D], new=(3,)), _1=Evacuation(lost=True, polite=True)), 1),
         [],
     ),
-    "the same, in use": (
+    "dead, and in use": (
         without_disk(leaving(published(volume(BOTH, [D, D, D, D], new=(3,)), 1), _1=LOST), 1),
         [],
     ),

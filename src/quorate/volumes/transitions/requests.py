@@ -37,7 +37,14 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.placement.layout import Layout
 from quorate.volumes.attach.turns import served
 from quorate.volumes.life import NewReplica
-from quorate.volumes.transitions.members import good_copies, is_up, is_whole, out_of_touch, promise_of
+from quorate.volumes.transitions.members import (
+    good_copies,
+    has_lost_its_disk,
+    is_up,
+    is_whole,
+    out_of_touch,
+    promise_of,
+)
 from quorate.volumes.transitions.nodes import is_gone, is_past_grace, is_to_be_emptied, left_of_grace, removes_lost
 from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -219,7 +226,10 @@ def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[Replic
             continue
         if replica.member is None:
             yield _deletion(replica, fate.value, "it is on its way to where it could not stay")
-        elif evacuation is not None and evacuation.lost and not _is_kept_waiting(view, replica):
+            continue
+        # A drive that is back is heard of before the word that it is lost is taken back.
+        lost = evacuation is not None and evacuation.lost and has_lost_its_disk(view, replica.name)
+        if lost and not _is_kept_waiting(view, replica):
             yield _deletion(replica, fate.value, "its drive gives nothing any more, and there is no other place")
 
 
