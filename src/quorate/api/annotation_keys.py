@@ -16,6 +16,8 @@ FORCE_REMOVE: Final = "storage.deckhouse.io/force-remove"
 FORCE_DETACH: Final = "storage.deckhouse.io/force-detach"
 #: On RV, "true": the person knows what force may cost.
 ACCEPT_DATA_LOSS: Final = "storage.deckhouse.io/accept-data-loss"
+#: On the DRBDResourceOperation that gives a volume its first data: when the formation began that it was made for.
+FORMATION: Final = "quorate.io/formation"
 #: On LVG, present: takes nothing new.
 UNSCHEDULABLE: Final = "sds-replicated-volume.deckhouse.io/unschedulable"
 

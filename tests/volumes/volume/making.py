@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from quorate.api import core, finalizers, labels, names
+from quorate.api import annotation_keys, core, finalizers, labels, names
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.merging import merge
 from quorate.api.conditions.rvr import Ready as ReplicaReady
@@ -459,15 +459,18 @@ def formed(replication: Replication = C, **more: Any) -> VolumeView:
 
 
 def operation(
-    view: VolumeView, phase: OperationPhase | None, *, made: datetime = NOW, message: str = "", **spec: Any
+    view: VolumeView, phase: OperationPhase | None, *, mark: str = "", message: str = "", **spec: Any
 ) -> DRBDResourceOperation:
     """The operation that the view's volume needs, as far as that."""
     from quorate.volumes.volume.formation.bootstrap import operation_of
 
     found = operation_of(view)
+    annotations = {annotation_keys.FORMATION: mark} if mark else found.metadata.annotations
     return replace(
         found,
-        metadata=replace(found.metadata, creation_timestamp=made, resource_version="1", uid="uid-o"),
+        metadata=replace(
+            found.metadata, annotations=annotations, creation_timestamp=NOW, resource_version="1", uid="uid-o"
+        ),
         spec=replace(found.spec, **spec),
         status=DRBDResourceOperationStatus(phase=phase, message=message),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from quorate.api import labels, names
+from quorate.api import annotation_keys, labels, names
 from quorate.api.meta import ConditionStatus, ObjectMeta
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.datamesh import Member
@@ -60,6 +60,7 @@ def operation_of(view: VolumeView) -> DRBDResourceOperation:
         metadata=ObjectMeta(
             name=names.formation_operation(view.name),
             labels={labels.NODE: first.node_name, labels.REPLICATED_VOLUME: labels.value(view.name)},
+            annotations={annotation_keys.FORMATION: _mark(view)},
             owner_references=(owner_reference(view.volume),),
         ),
         spec=DRBDResourceOperationSpec(
@@ -91,9 +92,13 @@ def timeout(view: VolumeView) -> float:
 
 
 def is_stale(view: VolumeView, operation: DRBDResourceOperation) -> bool:
-    """Made before this formation began. The store keeps whole seconds."""
-    created = operation.metadata.creation_timestamp
-    return created is not None and created < transition_of(view).started_at.replace(microsecond=0)
+    """Made for another formation. When it was made says nothing: that is the server's clock, and may be behind ours."""
+    return operation.metadata.annotations.get(annotation_keys.FORMATION) != _mark(view)
+
+
+def _mark(view: VolumeView) -> str:
+    """What tells one formation of a volume from every other."""
+    return transition_of(view).started_at.isoformat()
 
 
 def _unsynchronised(view: VolumeView) -> Wait | None:
