@@ -24,6 +24,11 @@ def volume(name: str, size: str = "10Gi", tier: str = "gold") -> str:
     return VOLUME.replace("NAME", name).replace("SIZE", size).replace("TIER", tier)
 
 
+def in_a_list(manifest: str) -> str:
+    """As ``kubectl get -o yaml`` prints several objects."""
+    return "apiVersion: v1\nkind: List\nitems:\n-" + manifest.strip().replace("\n", "\n  ").join((" ", "\n"))
+
+
 def create(name: str, size: str = "10Gi", tier: str = "gold") -> Step:
     return Step(
         "create -f -",
@@ -329,8 +334,20 @@ APPLY = Scene(
             "delete -f {dir}/large.yaml",
             prints='replicatedvolume.storage.deckhouse.io "applied" deleted',
         ),
+        Step("apply -f {dir}/list.yaml", prints="replicatedvolume.storage.deckhouse.io/listed created"),
+        Step(
+            "apply -f {dir}/misspelt.yaml",
+            code=1,
+            complains='*unknown field "*sise"*',
+        ),
+        delete("listed"),
     ),
-    {"small.yaml": volume("applied"), "large.yaml": volume("applied", "20Gi")},
+    {
+        "small.yaml": volume("applied"),
+        "large.yaml": volume("applied", "20Gi"),
+        "list.yaml": in_a_list(volume("listed")),
+        "misspelt.yaml": in_a_list(volume("listed").replace("size:", "sise: 1Gi\n  size:")),
+    },
 )
 
 PATCH = Scene(

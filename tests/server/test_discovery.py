@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quorate.server.kubernetes.discovery import AGGREGATED
+from quorate.server.kubernetes.protobuf import message, text
 from tests.server.conftest import KINDS, Client
 
 KUBECTL = f"{AGGREGATED},application/json"
@@ -60,6 +61,13 @@ async def openapi(http: Client, path: str) -> Any:
 async def test_openapi_has_every_group_and_version(http: Client) -> None:
     index = (await http("GET", "/openapi/v3")).json["paths"]
     assert sorted(index) == ["api/v1", "apis/coordination.k8s.io/v1", "apis/test.quorate.io/v1"]
+
+
+async def test_the_old_openapi_describes_nothing_so_that_kubectl_leaves_a_list_to_the_server(http: Client) -> None:
+    answer = await http("GET", "/openapi/v2")
+    assert answer.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    described = message({1: ("swagger", text), 2: ("info", message({1: ("title", text), 2: ("version", text)}))})
+    assert described(answer.raw) == {"swagger": "2.0", "info": {"title": "Quorate", "version": "unversioned"}}
 
 
 async def test_a_schema_is_found_by_its_group_version_and_kind(http: Client) -> None:

@@ -77,6 +77,7 @@ class Facade:
         get("/api", self._core)
         get("/apis", self._groups)
         get("/apis/{group}", self._group)
+        get("/openapi/v2", self._openapi_v2)
         get("/openapi/v3", self._openapi_index)
         get("/openapi/v3/{path:.+}", self._openapi)
         get("/api/v1/pods", self._no_pods)
@@ -172,6 +173,9 @@ class Facade:
         group, version = request.match_info.get("group", ""), request.match_info["version"]
         found = discovery.resources(self._kinds, group, version)
         return _json(found) if found is not None and request.method in ("GET", "HEAD") else _nothing_there()
+
+    async def _openapi_v2(self, _: web.Request) -> web.Response:
+        return web.Response(body=openapi.V2_DOCUMENT, content_type=openapi.V2_MEDIA_TYPE)
 
     async def _openapi_index(self, _: web.Request) -> web.Response:
         return _json(openapi.index(self._documents))

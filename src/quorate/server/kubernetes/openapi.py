@@ -1,8 +1,10 @@
 """OpenAPI v3, one document per group and version, for ``kubectl explain`` and for clients that validate.
 
 The schemas are the ones that the embedded engine enforces. Paths carry what ``kubectl`` looks for: which kind they
-are about, and that a patch understands ``fieldValidation`` and ``dryRun`` (else it would validate by itself, with
-the old OpenAPI v2, which is not served).
+are about, and that a patch understands ``fieldValidation`` and ``dryRun`` (else it would validate by itself).
+
+Of a ``kind: List`` it tries to do so all the same, with the old OpenAPI v2 as protobuf, and gives up if there is none.
+What it does not find described there it leaves to the server; so we serve a document that describes nothing.
 
 The strategic merge patch, which core kinds also accept, is not announced: ``kubectl`` would then compute the patch
 from these schemas, and ours hold only the fields of a core kind that Quorate knows. Unannounced, it uses the Go types
@@ -38,6 +40,18 @@ _LIST_PARAMETERS = (
     "timeoutSeconds",
     "watch",
 )
+
+
+V2_MEDIA_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+def _text(number: int, value: bytes) -> bytes:
+    """A short text, or message, as a field of a protobuf message."""
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+#: ``swagger`` and ``info`` with ``title`` and ``version``, the fields that must be there.
+V2_DOCUMENT = _text(1, b"2.0") + _text(2, _text(1, b"Quorate") + _text(2, b"unversioned"))
 
 
 @dataclass(frozen=True, slots=True)
