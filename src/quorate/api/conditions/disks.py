@@ -24,7 +24,11 @@ def _inactive() -> Reason:
 
 
 def _deleting() -> Reason:
-    return false("Deleting", "The disk is being taken away.")
+    return false(
+        "Deleting",
+        "The disk's DiskSchedule is being deleted, and takes nothing new.",
+        "Nothing: it goes when nobody has space there any more, and is made again if the disk is still there.",
+    )
 
 
 def _low_space() -> Reason:

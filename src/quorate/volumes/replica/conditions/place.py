@@ -97,8 +97,12 @@ def backing_volume_ready(subject: Subject) -> Verdict:
 def satisfy_eligible_nodes(subject: Subject) -> Verdict:
     """Node and disk are what the pool offers (002)."""
     view, spec = subject.view, subject.replica.replica.spec
-    if view.rv is None or view.rv.status.configuration is None or view.rsp is None:
+    configuration = view.rv.status.configuration if view.rv is not None else None
+    if configuration is None:
         return SatisfyEligibleNodes.WAITING_FOR_REPLICATED_VOLUME()
+    if view.rsp is None:
+        words = f"there is no ReplicatedStoragePool {configuration.replicated_storage_pool_name}"
+        return SatisfyEligibleNodes.WAITING_FOR_REPLICATED_VOLUME(words)
     if spec.node_name is None:
         return SatisfyEligibleNodes.PENDING_SCHEDULING()
     pool, node = view.rsp.name, view.eligible(spec.node_name)
