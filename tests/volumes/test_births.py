@@ -10,12 +10,15 @@ import pytest
 
 from quorate.api import labels
 from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.struct import replace
+from quorate.engine.simulation import Simulation, run
 from quorate.volumes import births
 from quorate.volumes.births import AT_ONCE, BUSY, LOOK, PATIENCE, TOGETHER
 from quorate.volumes.observe import observe
 from quorate.volumes.view import VolumeView
+from tests.volumes.laboratory import volume_lab
 from tests.volumes.test_observe import FixedReader, fanned_out, formed_world, heard
 from tests.volumes.volume.making import NOW, ago, decided, phase_of, picture, status, volume, written
 
@@ -123,3 +126,20 @@ def test_those_who_are_called_find_a_place_unless_others_were_faster() -> None:
     """Who is called looks again: the places may have been taken meanwhile, by a phase that moves again say."""
     assert not births.is_full((ago(BUSY * 2),) * (2 * AT_ONCE), NOW)
     assert births.is_full((*(ago(BUSY * 2),) * 7, *(ago(1),) * AT_ONCE), NOW)
+
+
+def test_more_volumes_than_have_a_turn_are_formed_one_after_the_other_and_none_starts_again() -> None:
+    volumes = AT_ONCE + 2 * TOGETHER
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            class_name = await lab.provide(Replication.CONSISTENCY_AND_AVAILABILITY)
+            await lab.sleep(30)
+            for number in range(volumes):
+                await lab.create(f"v{number}", class_name)
+            for number in range(volumes):
+                await lab.until_ready(f"v{number}")
+            created = lab.writes()["controller", "create", "ReplicatedVolumeReplica"]
+            assert created == 3 * volumes
+
+    run(main, seed=1)
