@@ -62,6 +62,16 @@ class NodeView:
     machine: core.Node | None
     #: Its agent has renewed its Lease lately: what it reports counts.
     fresh: bool
+    #: Where there is no core Node: when its agent last renewed its Lease, by that agent's clock.
+    heard: datetime | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has left the cluster: there is no core Node, and no agent that speaks for the machine.
+
+        An object can be deleted by mistake, or be missing for a moment; a machine that speaks is there.
+        """
+        return self.machine is None and not self.fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +300,9 @@ class VolumeView:
         return dataclasses.replace(self, rv=rv, replicas=replicas)
 
     def is_gone(self, node: NodeName) -> bool:
-        """Whether there is no such core Node (any more)."""
+        """Whether it has left the cluster, or never was in it."""
         known = self.nodes.get(node)
-        return known is not None and known.machine is None
+        return known is not None and known.gone
 
     def eligible(self, node: NodeName | None) -> EligibleNode | None:
         """The node as the pool lists it."""

@@ -127,7 +127,7 @@ def returns(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
 
 def holds_no_disk(replica: ReplicaView) -> bool:
     """Whether DRBD has let go of the replica's disk: by a living agent's word, or because there is no machine."""
-    if replica.node is None or replica.node.machine is None:
+    if replica.node is None or replica.node.gone:
         return True
     return replica.fresh and disk_of(replica.report) in (DiskState.DISKLESS, DiskState.UNKNOWN, "")
 
@@ -209,7 +209,7 @@ def _let_go(snapshot: Snapshot, replica: ReplicaView, volume: LVMLogicalVolume) 
         spare = _is_former(replica, volume) or holds_no_disk(replica)
         if spare and not is_needed(snapshot.view, replica, volume):
             yield ReleaseFinalizer(volume, finalizers.CONTROLLER, after=())
-    elif replica.node is None or replica.node.machine is None:
+    elif replica.node is None or replica.node.gone:
         yield _in_the_agents_stead(volume)
 
 

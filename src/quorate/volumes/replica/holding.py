@@ -109,7 +109,7 @@ def _is_last(replica: ReplicaView) -> bool:
 
 
 def _has_no_agent(replica: ReplicaView) -> bool:
-    return replica.node is None or replica.node.machine is None
+    return replica.node is None or replica.node.gone
 
 
 def _is_node_down(replica: ReplicaView) -> bool:

@@ -71,7 +71,7 @@ def _delete(view: VolumeView, piece: LVMLogicalVolume) -> Iterator[Write]:
         yield ReleaseFinalizer(piece, finalizers.CONTROLLER, after=())
     elif finalizers.AGENT in piece.metadata.finalizers:
         node = view.nodes.get(NodeName(piece.metadata.labels.get(labels.NODE, "")))
-        if node is not None and node.machine is None:
+        if node is not None and node.gone:
             # Nobody is left who could: the one case in which we let go in an agent's stead.
             machine = NoneLeft(core.Node, fields=match({"metadata.name": node.name}))
             yield ReleaseFinalizer(piece, finalizers.AGENT, after=(machine,))
