@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.api.storage.datamesh import Datamesh, Member
+from quorate.api.storage.drbd import CommandError, DrbdErrors
 from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.struct import replace
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -67,6 +68,20 @@ def test_a_stale_members_report_does_not_count_and_its_fresh_peers_does() -> Non
     view = stale(showing(formed(), 0, disk="Failed"), 0)
     found = view.state_of(name(0))
     assert (found.up, found.disk, found.quorum, found.said_by) == (True, "UpToDate", None, (name(1), name(2)))
+
+
+def test_an_agent_that_cannot_look_at_its_kernel_is_believed_no_more_than_a_silent_one() -> None:
+    def blinded(each: ReplicaView) -> ReplicaView:
+        errors = DrbdErrors(last_status_error=CommandError(reason="StatusUnreadable"))
+        drbd = replace(each.replica.status.drbd, errors=errors)
+        return changed(each, replica=replace(each.replica, status=replace(each.replica.status, drbd=drbd)))
+
+    before = formed()
+    view = changed(before, replicas=tuple(blinded(each) if each.id == 0 else each for each in before.replicas))
+    found, blind = view.state_of(name(0)), view.by_name[name(0)]
+    assert (found.up, found.quorum, found.said_by) == (True, None, (name(1), name(2)))
+    assert blind.report is None
+    assert not blind.confirms(1)
 
 
 def test_what_a_peer_remembers_of_a_cut_link_is_not_said() -> None:

@@ -132,8 +132,8 @@ class ReplicaView:
 
     @property
     def fresh(self) -> bool:
-        """Whether its agent's word counts."""
-        return self.node is not None and self.node.fresh
+        """Whether its agent's word counts: it lives, and can look at its kernel. What it saw before says nothing."""
+        return self.node is not None and self.node.fresh and self.replica.status.drbd.errors.last_status_error is None
 
     @property
     def report(self) -> DrbdStatus | None:

@@ -256,6 +256,11 @@ PLACE = [
     ),
     (HOMELESS, rvr.SatisfyEligibleNodes.PENDING_SCHEDULING, ""),
     (NO_VOLUME, rvr.SatisfyEligibleNodes.WAITING_FOR_REPLICATED_VOLUME, ""),
+    (
+        changed(picture(), rsp=None),
+        rvr.SatisfyEligibleNodes.WAITING_FOR_REPLICATED_VOLUME,
+        "there is no ReplicatedStoragePool",
+    ),
 ]
 REALISED = [
     (picture(), rvr.InitialSync.INITIAL_DEVICE_READINESS_REACHED, ""),
@@ -509,6 +514,16 @@ def test_a_silent_agents_word_does_not_count() -> None:
         "VolumeAccessReady",
         "Ready",
     }
+
+
+def test_the_last_word_of_an_agent_that_cannot_look_at_its_kernel_does_not_count_and_it_is_said_why() -> None:
+    found = judged(failed(last_status_error=CommandError(output="drbdsetup status --json: silent for 10 s, killed")))
+    adjusted = {"ConfigurationAdjusted", "Configured"}
+    of_kernel = {kind for kind, verdict in found.items() if verdict.status is ConditionStatus.UNKNOWN}
+    silent = judged(STALE)
+    assert of_kernel == {kind for kind in silent if silent[kind].status is ConditionStatus.UNKNOWN} - adjusted
+    assert all("silent for 10 s, killed" in found[kind].message for kind in of_kernel | adjusted)
+    assert {found[kind].status for kind in adjusted} == {ConditionStatus.FALSE}
 
 
 def suspended_by_quorum(found: ReplicaView) -> ReplicaView:

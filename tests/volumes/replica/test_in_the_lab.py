@@ -11,10 +11,11 @@ from quorate.api.baremetal import Volume
 from quorate.api.baremetal.volume import VolumeSpec
 from quorate.api.conditions import rva, rvr
 from quorate.api.longhorn import DiskSchedule
-from quorate.api.meta import NodeName, ObjectMeta, VolumeName
+from quorate.api.meta import ConditionStatus, NodeName, ObjectMeta, VolumeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeAttachment, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rva import AttachmentPhase, ReplicatedVolumeAttachmentSpec
 from quorate.engine.simulation import Simulation, run
 from quorate.errors import NotFound
@@ -22,6 +23,7 @@ from quorate.lab import faults
 from quorate.lab.layout import Layout
 from quorate.volumes import effective
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView
+from tests.volumes.attach.stories import FIVE, Story
 from tests.volumes.laboratory import VolumeLab, volume_lab
 from tests.volumes.replica.making import LAYOUTS
 
@@ -231,3 +233,27 @@ def seen(rv: ReplicatedVolume, replicas: tuple[ReplicatedVolumeReplica, ...]) ->
     return VolumeView(
         VolumeName(rv.name), rv, replicas=tuple(views), nodes={each.node.name: each.node for each in views if each.node}
     )
+
+
+def test_a_disk_that_fails_while_its_agent_cannot_look_is_known_by_the_word_of_its_peers() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            blind, user, _ = await story.nodes(ReplicaType.DISKFUL)
+            await story.attach(user)
+            await story.until_primary(user)
+            lab.cluster.inject(faults.Hang(node=blind, command="drbdsetup"))
+            await lab.sleep(5)
+            drive, _ = next(iter(lab.cluster.node(blind).host.bays.items()))
+            lab.cluster.inject(faults.DriveFail(node=blind, drive=drive))
+            assert await story.write(user, "one", seconds=20)
+            await lab.sleep(700)
+            found = await story.replica_on(blind)
+            assert found is not None
+            for kind in (rvr.Quorum, rvr.InSync, rvr.Ready):
+                condition = conditions.find(found.status.conditions, kind)
+                assert condition is not None
+                assert (condition.status, condition.reason) == (ConditionStatus.UNKNOWN, "AgentNotReady")
+            assert (await lab.volume()).status.effective_layout.up_to_date_voters == 2
+
+    run(main, seed=1)

@@ -9,7 +9,7 @@ def _agent_not_ready() -> Reason:
     """What is observed on a node counts only while its agent lives."""
     return unknown(
         "AgentNotReady",
-        "The node's agent has not reported lately, so nothing is known.",
+        "The node's agent has not reported lately, or cannot look at its kernel, so nothing is known.",
         "See the node, and the agent on it.",
     )
 

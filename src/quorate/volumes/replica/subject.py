@@ -35,6 +35,14 @@ class Subject:
         return self.replica.node is not None and not self.replica.fresh
 
     @property
+    def blind(self) -> str:
+        """Why an agent that lives cannot look at its kernel; empty: it can, or it does not live."""
+        node, error = self.replica.node, self.errors.last_status_error
+        if node is None or not node.fresh or error is None:
+            return ""
+        return self.on_node(f"the agent cannot look at its kernel: {error.output or error.command}")
+
+    @property
     def is_member(self) -> bool:
         """Whether it takes part."""
         return self.replica.member is not None

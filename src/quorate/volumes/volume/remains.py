@@ -22,7 +22,7 @@ def remains(view: VolumeView) -> Wait | None:
     if not (view.replicas or pieces or left or entries):
         return None
     told, blockers = [], []
-    down = [replica for replica in view.replicas if _waits_for_agent(replica) and not replica.fresh]
+    down = [replica for replica in view.replicas if _waits_for_agent(replica) and not _is_heard(replica)]
     foreign = {each.name: found for each in view.replicas if (found := foreign_finalizers(each.replica))}
     if view.replicas:
         told.append(f"replicas {ids(replica.name for replica in view.replicas)}")
@@ -56,6 +56,10 @@ def operations(view: VolumeView) -> tuple[DRBDResourceOperation, ...]:
 def _entries(view: VolumeView, kept: set[str]) -> list[str]:
     asked = {name for ledger in view.ledgers for name in (*ledger.spec.replicas, *ledger.status.replicas)}
     return sorted(name for name in asked if name in view.possible_names and name not in kept)
+
+
+def _is_heard(replica: ReplicaView) -> bool:
+    return replica.node is not None and replica.node.fresh
 
 
 def _waits_for_agent(replica: ReplicaView) -> bool:

@@ -1,6 +1,6 @@
 """What the kernel says: Quorum, InSync, DiskIOSuspended, FullyConnected, Primary, VolumeAccessReady.
 
-A silent agent's last word does not count: Unknown, AgentNotReady.
+The last word of an agent that is silent, or cannot look at its kernel, does not count: Unknown, AgentNotReady.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SUSPENSIONS: Final[tuple[tuple[str, Reason, Reason], ...]] = (
 def quorum(subject: Subject) -> Verdict:
     """``devices[0].quorum``."""
     if subject.silent:
-        return Quorum.AGENT_NOT_READY()
+        return Quorum.AGENT_NOT_READY(subject.blind)
     device = subject.device
     if device is None:
         return Quorum.NO_QUORUM_STATUS(subject.on_node("the device is not there"))
@@ -74,7 +74,7 @@ def in_sync(subject: Subject) -> Verdict:
     if not subject.diskful:
         return InSync.DISKLESS()
     if subject.silent:
-        return InSync.AGENT_NOT_READY()
+        return InSync.AGENT_NOT_READY(subject.blind)
     device = subject.device
     state = device.disk_state if device is not None else ""
     if state == DiskState.UP_TO_DATE:
@@ -89,7 +89,7 @@ def in_sync(subject: Subject) -> Verdict:
 def disk_io_suspended(subject: Subject) -> Verdict:
     """The seed's flags. True is the bad news here."""
     if subject.silent:
-        return DiskIOSuspended.AGENT_NOT_READY()
+        return DiskIOSuspended.AGENT_NOT_READY(subject.blind)
     found = _suspension(subject.report)
     if found is None:
         return DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS()
@@ -101,7 +101,7 @@ def fully_connected(subject: Subject) -> Verdict:
     if not subject.is_member:
         return FullyConnected.NOT_CONNECTED("not a member of the datamesh")
     if subject.silent:
-        return FullyConnected.AGENT_NOT_READY()
+        return FullyConnected.AGENT_NOT_READY(subject.blind)
     peers = linked_peers(subject.config)
     if not peers:
         return FullyConnected.SOLE_MEMBER()
@@ -115,7 +115,7 @@ def fully_connected(subject: Subject) -> Verdict:
 def primary(subject: Subject) -> Verdict:
     """The role."""
     if subject.silent:
-        return Primary.AGENT_NOT_READY()
+        return Primary.AGENT_NOT_READY(subject.blind)
     report = subject.report
     if report is not None and report.role == Role.PRIMARY:
         return Primary.RESOURCE_ROLE_IS_PRIMARY()
@@ -127,7 +127,7 @@ def volume_access_ready(subject: Subject) -> Verdict | None:
     if subject.replica.type is ReplicaType.TIE_BREAKER:
         return None
     if subject.silent:
-        return VolumeAccessReady.AGENT_NOT_READY()
+        return VolumeAccessReady.AGENT_NOT_READY(subject.blind)
     report, device = subject.report, subject.device
     if report is None or device is None or report.role != Role.PRIMARY:
         return VolumeAccessReady.NOT_PUBLISHED()

@@ -44,7 +44,8 @@ def ready(subject: Subject, others: Verdicts) -> Verdict:
         reason = Ready.NODE_DOWN if wait.reason == Ready.NODE_DOWN.code else Ready.TERMINATING
         return reason(wait.message)
     if subject.silent:
-        return Ready.AGENT_NOT_READY(f"the agent of {subject.replica.node_name} has not reported lately")
+        silent = f"the agent of {subject.replica.node_name} has not reported lately"
+        return Ready.AGENT_NOT_READY(subject.blind or silent)
     for condition, bad, reason in (*_OF_A_NEWCOMER, *_OF_A_MEMBER) if subject.is_member else _OF_A_NEWCOMER:
         found = others[condition.__name__]
         if found.status in bad:

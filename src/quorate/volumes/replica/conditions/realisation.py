@@ -28,7 +28,7 @@ _NO_ADDRESS = (AddressConfigured.NO_FREE_PORT_AVAILABLE.code, AddressConfigured.
 def devices_ready(subject: Subject) -> Verdict:
     """The kernel has the device, with a disk exactly when it should."""
     if subject.silent:
-        return DevicesReady.AGENT_NOT_READY()
+        return DevicesReady.AGENT_NOT_READY(subject.blind)
     device = subject.device
     if device is None:
         return DevicesReady.DEVICE_IS_NOT_READY(subject.on_node("the kernel has no such device"))
@@ -41,7 +41,7 @@ def devices_ready(subject: Subject) -> Verdict:
 
 def configuration_adjusted(subject: Subject) -> Verdict:
     """The agent's last run succeeded; otherwise what failed, the first in the order of its work."""
-    if subject.silent:
+    if subject.silent and not subject.blind:
         return ConfigurationAdjusted.AGENT_NOT_READY()
     for reason, error in _failures(subject):
         return reason(_words(subject, error))
@@ -53,7 +53,7 @@ def configuration_adjusted(subject: Subject) -> Verdict:
 
 def configured(subject: Subject) -> Verdict:
     """Everything realised equals its source, and no command failed."""
-    if subject.silent:
+    if subject.silent and not subject.blind:
         return Configured.AGENT_NOT_READY()
     failed = [_words(subject, error) for _, error in _failures(subject)]
     if failed:
@@ -67,7 +67,7 @@ def drbd_configured(subject: Subject, others: Verdicts) -> Verdict:
     if others[Scheduled.__name__].status is not ConditionStatus.TRUE:
         return DRBDConfigured.PENDING_SCHEDULING()
     if subject.silent:
-        return DRBDConfigured.AGENT_NOT_READY()
+        return DRBDConfigured.AGENT_NOT_READY(subject.blind)
     if not subject.is_member:
         if others[BackingVolumeReady.__name__].status is not ConditionStatus.TRUE:
             return DRBDConfigured.WAITING_FOR_BACKING_VOLUME(others[BackingVolumeReady.__name__].message)
