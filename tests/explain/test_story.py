@@ -91,7 +91,7 @@ def test_it_foretells_what_each_loss_does() -> None:
             lab.cluster.inject(faults.NodeDown(gone))
             await lab.sleep(SILENT)
             story = await told(lab)
-            assert story.resilience.startswith("out of reach [2]")
+            assert story.resilience.startswith(f"out of reach: {story.replicas[2].name} on {gone};")
             assert {loss.node: loss.survives for loss in story.losses} == {
                 replica.node: replica.node == gone for replica in story.replicas
             }

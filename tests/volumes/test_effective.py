@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace as changed
 from itertools import combinations
 from time import process_time
@@ -42,8 +42,8 @@ def healthy(replication: Replication, members: tuple[ReplicaType, ...] | None = 
     return settled(picture(members or LAYOUTS[replication], replication))
 
 
-def lost(view: VolumeView, *numbers: int, quorate: Collection[int] | None = None) -> VolumeView:
-    """These are down, their agents silent; the others have noticed, and are quorate as given (all, by default)."""
+def unlinked(*numbers: int) -> Callable[[ReplicaView], ReplicaView]:
+    """A member that has lost these, and has noticed."""
 
     def cut(found: ReplicaView) -> ReplicaView:
         report = found.replica.status.drbd.status
@@ -63,12 +63,18 @@ def lost(view: VolumeView, *numbers: int, quorate: Collection[int] | None = None
         )
         return with_drbd(status=replace(report, connections=links))(found)
 
+    return cut
+
+
+def lost(view: VolumeView, *numbers: int, quorate: Collection[int] | None = None) -> VolumeView:
+    """These are down, their agents silent; the others have noticed, and are quorate as given (all, by default)."""
+
     for number in numbers:
         view = spoilt(view, number, lambda each: changed(each, node=node(each.id, fresh=False)))
         view = changed(view, nodes={**view.nodes, node_name(number): node(number, fresh=False)})
     for found in view.replicas:
         if found.id not in numbers:
-            view = spoilt(view, found.id, cut)
+            view = spoilt(view, found.id, unlinked(*numbers))
             if quorate is not None and found.id not in quorate:
                 view = spoilt(view, found.id, with_device(quorum=False))
     return view
@@ -124,16 +130,27 @@ def test_a_healthy_volume_survives_just_what_its_level_promises(replication: Rep
 
 
 AFTER = [
-    ("3D, one lost", lost(healthy(THREE), 2), 0, 1, "out of reach [2]"),
+    ("3D, one lost", lost(healthy(THREE), 2), 0, 1, "out of reach: pvc-1-2 on n2"),
     ("3D, two lost", lost(healthy(THREE), 1, 2, quorate=()), -1, 0, "I/O stands"),
-    ("3D, one has just died", unnoticed(healthy(THREE), 2, quorate=(0, 1)), 0, 1, "out of reach [2]"),
+    ("3D, one has just died", unnoticed(healthy(THREE), 2, quorate=(0, 1)), 0, 1, "out of reach: pvc-1-2 on n2"),
     ("2D, its user has just died", unnoticed(primary(healthy(Replication.CONSISTENCY), 1), 1), -1, 1, "I/O stands"),
-    ("3D, one behind", behind(healthy(THREE), 2), 0, 1, "not up to date [2]"),
-    ("2D+1TB, a diskful one lost", lost(healthy(PAIR), 1), 0, 0, "out of reach [1]"),
-    ("2D+1TB, the tie-breaker lost", lost(healthy(PAIR), 2), 0, 1, "out of reach [2]"),
+    ("3D, one behind", behind(healthy(THREE), 2), 0, 1, "not up to date: pvc-1-2 on n2"),
+    ("2D+1TB, a diskful one lost", lost(healthy(PAIR), 1), 0, 0, "out of reach: pvc-1-1 on n1"),
+    ("2D+1TB, the tie-breaker lost", lost(healthy(PAIR), 2), 0, 1, "out of reach: pvc-1-2 on n2"),
     ("2D, one lost", lost(healthy(Replication.CONSISTENCY), 1, quorate=()), -1, 0, "I/O stands"),
-    ("1D", healthy(Replication.NONE), 0, 0, "any 0 more"),
+    ("1D", healthy(Replication.NONE), 0, 0, "none more may be lost"),
 ]
+
+
+def test_a_link_that_is_cut_is_named_by_both_its_ends() -> None:
+    message = layout(spoilt(spoilt(healthy(PAIR), 1, unlinked(2)), 2, unlinked(1))).message
+    assert "not connected with one another: pvc-1-1 on n1, pvc-1-2 on n2" in message
+
+
+def test_no_number_is_told_that_only_keeps_a_member_from_having_quorum_by_itself() -> None:
+    message = after_losing(primary(healthy(PAIR, (D, D, A)), 2), (node_name(0), node_name(1))).message
+    assert "pvc-1-2 on n2: 0 of 2 voters here; without a disk, and no UpToDate peer" in message
+    assert "32" not in message
 
 
 @pytest.mark.parametrize(("view", "ftt", "gmdr", "words"), [row[1:] for row in AFTER], ids=[row[0] for row in AFTER])
@@ -160,7 +177,7 @@ def test_whose_agent_is_silent_counts_as_its_peers_see_it() -> None:
     found = layout(silent)
     assert (found.failures_to_tolerate, found.reachable_voters, found.up_to_date_voters) == (1, 3, 3)
     assert found.stale_agents == 1
-    assert "silent agents [2]" in found.message
+    assert "silent agents: pvc-1-2 on n2" in found.message
 
 
 def test_what_a_silent_agent_said_last_does_not_count() -> None:
@@ -201,7 +218,7 @@ def test_a_member_that_serves_and_stops_is_a_loss_whoever_else_goes_on() -> None
     found = after_losing(alone, [node_name(2)])
     assert not found.survives
     assert found.verdicts[0].quorate
-    assert "I/O stops on #3" in found.message
+    assert "I/O stops at pvc-1-3 on n3" in found.message
 
 
 def test_quorum_without_a_copy_is_of_no_use() -> None:
@@ -228,7 +245,7 @@ def test_an_access_replica_that_serves_goes_on_through_a_quorate_peer() -> None:
     assert after_losing(view, [node_name(0)]).survives
     stopped = after_losing(view, [node_name(0), node_name(1)])
     assert not stopped.survives
-    assert "I/O stops on #3" in stopped.message
+    assert "I/O stops at pvc-1-3 on n3" in stopped.message
 
 
 def test_a_tie_breaker_that_serves_survives_the_loss_of_either_copy() -> None:

@@ -29,6 +29,8 @@ from quorate.api.storage.drbd import DiskState
 #: From worst to best, as the kernel compares them.
 _DISK_STATES: Final = tuple(DiskState)
 _WITHOUT_DISK: Final = (DiskState.DISKLESS, DiskState.ATTACHING)
+#: More than there can be members: how one is told not to have quorum by itself.
+_NEVER: Final = 32
 _USELESS: Final = frozenset(_DISK_STATES[: _DISK_STATES.index(DiskState.OUTDATED) + 1])
 
 
@@ -96,7 +98,7 @@ def verdict(view: MemberView) -> Verdict:
     count = _count(view)
     voters, present = count.voters(view.quorum), count.up_to_date + count.behind
     needed = _needed(view.quorum, voters)
-    here = f"{present} of {voters} voters here, {needed} needed"
+    here = f"{present} of {voters} voters here" + (f", {needed} needed" if needed < _NEVER else "")
     if count.quorate_peer is not None:
         told = f"without a disk, and its UpToDate peer {count.quorate_peer} has quorum"
         return Verdict(True, voters, needed, present, False, told)
@@ -191,6 +193,10 @@ def _objection(view: MemberView, count: _Count, present: int, needed: int, tie: 
     """The first thing that would have to be different."""
     if present >= needed:
         return f"{count.up_to_date} of them up to date, {view.minimum_redundancy} needed"
+    if view.disk_state in _WITHOUT_DISK and not view.diskful:
+        return "without a disk, and no UpToDate peer in touch with it has quorum"
+    if needed >= _NEVER:
+        return "not counted yet, or no longer: it never has quorum by itself"
     all_diskless = count.diskless + count.diskless_away
     if not tie or not all_diskless:
         return "too few"

@@ -14,11 +14,13 @@ one evaluation and ten thousand look-ups.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
+from typing import Final
 
 from quorate.api.meta import NodeName
 from quorate.api.names import replica_id
@@ -29,8 +31,11 @@ from quorate.api.struct import replace as changed
 from quorate.drbd import quorum
 from quorate.drbd.quorum import MemberView, PeerView, Verdict
 from quorate.drbd.views import view_of
+from quorate.volumes.naming import named
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.waits import ids, shortened
+from quorate.volumes.waits import shortened
+
+_AN_ID: Final = re.compile(r"#(\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ def layout(view: VolumeView) -> EffectiveLayout:
 def after_losing(view: VolumeView, nodes: Collection[NodeName]) -> Aftermath:
     """What would happen if these nodes went down now, all at once: for the broker and for ``explain``."""
     lost = frozenset(member.node_id for member in view.members if member.node_name in nodes)
-    return after(mesh_of(view), lost)
+    found = after(mesh_of(view), lost)
+    return replace(found, message=_with_names(view, found.message))
 
 
 def after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
@@ -237,7 +243,7 @@ def _reach(views: Collection[MemberView], lost: frozenset[int]) -> frozenset[int
 
 def _told_to_people(serving: list[int], stopped: list[int], copies: int, verdicts: Mapping[int, Verdict]) -> str:
     if stopped:
-        return "; ".join(f"I/O stops on #{node_id}: {verdicts[node_id].explanation}" for node_id in stopped)
+        return "; ".join(f"I/O stops at #{node_id}: {verdicts[node_id].explanation}" for node_id in stopped)
     if serving:
         return f"goes on with #{serving[0]} ({verdicts[serving[0]].explanation}), {copies} copies up to date"
     if not verdicts:
@@ -248,16 +254,41 @@ def _told_to_people(serving: list[int], stopped: list[int], copies: int, verdict
 def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[ReplicaName]) -> str:
     away = [member.name for member in view.members if not member.hidden and member.node_id not in numbers.reachable]
     behind = (mesh.voters & numbers.reachable) - mesh.up_to_date
-    parts = [f"I/O stands: {_after(mesh, frozenset()).message}"] if numbers.failures_to_tolerate < 0 else []
+    parts = []
+    if numbers.failures_to_tolerate < 0:
+        parts.append(f"I/O stands: {_with_names(view, _after(mesh, frozenset()).message)}")
     if away:
-        parts.append(f"out of reach {ids(away)}")
+        parts.append(f"out of reach: {named(view, away)}")
     if behind:
-        parts.append(f"not up to date {ids(name for name in view.members_by_name if replica_id(name) in behind)}")
+        slow = (name for name in view.members_by_name if replica_id(name) in behind)
+        parts.append(f"not up to date: {named(view, slow)}")
+    if not parts and (apart := _apart(mesh)):
+        cut = "; ".join(named(view, (view.possible_names[one], view.possible_names[other])) for one, other in apart)
+        parts.append(f"not connected with one another: {cut}")
     if stale:
-        parts.append(f"silent agents {ids(stale)}")
+        parts.append(f"silent agents: {named(view, stale)}")
     if numbers.failures_to_tolerate >= 0:
-        parts.append(f"any {numbers.failures_to_tolerate} more may be lost")
+        more = f"any {numbers.failures_to_tolerate}" if numbers.failures_to_tolerate else "none"
+        parts.append(f"{more} more may be lost")
     return "; ".join(parts)
+
+
+def _apart(mesh: Mesh) -> list[tuple[int, int]]:
+    """Pairs that count, of which one at least says that it is not in touch with the other."""
+    counted = mesh.voters | mesh.tie_breakers
+    return sorted(
+        {
+            (min(view.node_id, peer.node_id), max(view.node_id, peer.node_id))
+            for view in mesh.views
+            for peer in view.peers
+            if not peer.connected and {view.node_id, peer.node_id} <= counted
+        }
+    )
+
+
+def _with_names(view: VolumeView, words: str) -> str:
+    """What is said of members by their ids, because volumes share it, in this one's names."""
+    return _AN_ID.sub(lambda found: named(view, (view.possible_names[int(found[1])],)), words)
 
 
 def _is_fresh(view: VolumeView, member: Member) -> bool:

@@ -53,7 +53,7 @@ def test_a_silent_member_that_is_still_connected_is_not_excused() -> None:
     story.silent.add(2)
     story.add(3, D)
     story.controller()
-    assert story.waits() == "StillConnected: [2] is silent, yet connected with [0 1]"
+    assert story.waits() == "StillConnected: v-2 on n2 is silent, yet connected with v-0 on n0, v-1 on n1"
 
 
 def test_one_that_falls_silent_in_the_middle_of_a_step_is_excused_in_one_more_revision() -> None:

@@ -26,7 +26,7 @@ def test_it_leaves_once_nobody_is_in_touch_with_it_and_until_then_the_volume_is_
             ready = conditions.find(status.conditions, Ready)
             assert ready is not None
             assert ready.status is ConditionStatus.FALSE
-            assert "yet connected with [0 1]" in status.message
+            assert f"yet connected with v-0 on {nodes[0]}, v-1 on {nodes[1]}" in status.message
             assert [each.name for each in status.datamesh.members] == ["v-0", "v-1", "v-2"]
             lab.cluster.inject(faults.Reboot(node=nodes[2]))
 

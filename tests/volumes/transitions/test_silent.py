@@ -89,7 +89,7 @@ def test_a_user_whose_agent_is_silent_keeps_the_volume_while_it_is_connected() -
     story.attach(0, attached=False)
     story.ask(1)
     story.controller()
-    assert "StillConnected: [0] is silent, yet connected with [1 2]" in story.waits()
+    assert "StillConnected: v-0 on n0 is silent, yet connected with v-1 on n1, v-2 on n2" in story.waits()
     assert primaries(story) == [0]
 
 

@@ -142,7 +142,7 @@ def test_a_member_that_is_here_is_not_removed_by_force() -> None:
         story.controller()
         story.agents()
     assert story.shape() == "D0 D1 D2"
-    assert story.waits().startswith("StillHere: [1] is here")
+    assert story.waits().startswith("StillHere: v-1 on n1 is here")
 
 
 def test_the_last_copy_is_removed_by_nobody() -> None:

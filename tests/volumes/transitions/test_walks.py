@@ -76,8 +76,8 @@ def test_a_step_is_over_when_the_last_member_has_confirmed_it() -> None:
     until(story, "Show")
     story.agents(only={0, 1, 3})
     assert not story.controller()
-    assert story.waits() == "WaitingForConfirmation: revision 5: not confirmed by [2]"
-    assert story.rv.status.datamesh_transitions[0].message == "revision 5: not confirmed by [2]"
+    assert story.waits() == "WaitingForConfirmation: revision 5: not confirmed by v-2 on n2"
+    assert story.rv.status.datamesh_transitions[0].message == "revision 5: not confirmed by v-2 on n2"
     story.agents(only={2})
     story.controller()
     assert story.rv.status.datamesh_transitions == ()
@@ -169,7 +169,9 @@ def test_a_copy_is_not_given_up_before_the_promised_ones_are_up_to_date_without_
     story = begin(BOTH, [D, D, D], 0)
     story.delete(1)
     story.controller()
-    assert story.waits() == "CopiesMissing: 2 of 3 promised copies are up to date without [1]: [0 2]"
+    assert (
+        story.waits() == "CopiesMissing: 2 of 3 promised copies are up to date without v-1 on n1: v-0 on n0, v-2 on n2"
+    )
     assert story.shape() == "D0 D1 D2"
 
 
@@ -187,7 +189,7 @@ def test_no_vote_changes_while_quorum_is_held_by_tie_break_against_a_member_that
     """Decision 0004. It would join hands with the new copy before the one that serves has heard of it."""
     story = cut_off_beside_a_tie_breaker()
     assert story.shape() == "D0 D1 TB2 (D3)"
-    assert story.waits() == "Divided: quorum is with [0] by tie-break only, while [1] is up without it"
+    assert story.waits() == "Divided: quorum is with v-0 on n0 by tie-break only, while v-1 on n1 is up without it"
     story.machines.world.set_cut([])
     story.machines.wait(30)
     story.agents()
@@ -223,14 +225,14 @@ def test_a_member_that_is_in_use_is_not_removed() -> None:
     story.settle()
     story.delete(0)
     story.controller()
-    assert story.waits() == "Attached: [0] is in use on n0"
+    assert story.waits() == "Attached: in use: v-0 on n0 (by publishOn)"
 
 
 def test_a_tie_breaker_that_is_needed_goes_only_when_another_is_ready() -> None:
     story = begin(AVAILABILITY, [D, D, TB], 0)
     story.delete(2)
     story.controller()
-    assert story.waits() == "TieBreakerNeeded: nobody is ready to take the place of [2]"
+    assert story.waits() == "TieBreakerNeeded: nobody is ready to take the place of v-2 on n2"
 
 
 def test_two_members_on_one_node_are_refused() -> None:
@@ -239,7 +241,7 @@ def test_two_members_on_one_node_are_refused() -> None:
     found = story.replicas[name := next(reversed(story.replicas))]
     story.replicas[name] = replace(found, spec=replace(found.spec, node_name=NodeName("n1")))
     story.controller()
-    assert story.waits() == "NodeTaken: [1] is on n1 already"
+    assert story.waits() == "NodeTaken: there is v-1 on n1 already"
 
 
 def _show(story: Story, number: int, **changes: object) -> None:

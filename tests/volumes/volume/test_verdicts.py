@@ -140,7 +140,7 @@ def test_all_replicas_ready() -> None:
     assert is_(verdicts.all_replicas_ready(healthy()), AllReplicasReady.ALL_REPLICAS_READY)
     verdict = verdicts.all_replicas_ready(changed(healthy(), replicas=(*healthy().replicas[:2], formed().replicas[2])))
     assert is_(verdict, AllReplicasReady.REPLICAS_NOT_READY)
-    assert "[2]" in verdict.message
+    assert " on " in verdict.message
 
 
 def test_a_replica_whose_agent_is_silent_is_not_ready_whatever_it_has_said() -> None:
@@ -148,7 +148,7 @@ def test_a_replica_whose_agent_is_silent_is_not_ready_whatever_it_has_said() -> 
     silent = changed(view.replicas[1], node=node_view(1, fresh=False))
     verdict = verdicts.all_replicas_ready(changed(view, replicas=(view.replicas[0], silent, view.replicas[2])))
     assert is_(verdict, AllReplicasReady.REPLICAS_NOT_READY)
-    assert verdict.message == "not ready: [1]"
+    assert verdict.message == f"not ready: {silent.name} on {silent.node_name}"
 
 
 def asking(answer: Any) -> VolumeView:

@@ -24,8 +24,9 @@ from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import DiskState, ReplicaType
 from quorate.placement.layout import layout_of
 from quorate.volumes.datamesh import younger_of_two
+from quorate.volumes.naming import named
 from quorate.volumes.view import VolumeView
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 
 def not_in_this_layout(view: VolumeView, one: NodeName, other: NodeName) -> str:
@@ -59,14 +60,14 @@ def restless(view: VolumeView) -> Wait | None:
     """Whether some member is away, or behind; None: all are connected, and nothing is being copied or compared."""
     away = [member.name for member in view.members if member.excused or not _is_here(view, member)]
     if away:
-        return Wait("NotConnected", f"not here: {ids(away)}", _blockers(away))
+        return Wait("NotConnected", f"not here: {named(view, away)}", _blockers(away))
     apart = [(one.name, other.name) for one, other in _links(view.members) if not view.connected(one.name, other.name)]
     if apart:
-        told = ", ".join(ids(pair) for pair in apart)
+        told = "; ".join(named(view, pair) for pair in apart)
         return Wait("NotConnected", f"not connected with one another: {told}", _blockers({n for p in apart for n in p}))
     behind = [m.name for m in view.diskful_members if view.state_of(m.name).disk != DiskState.UP_TO_DATE]
     if behind:
-        return Wait("WaitingForSync", f"not up to date: {ids(behind)}", _blockers(behind))
+        return Wait("WaitingForSync", f"not up to date: {named(view, behind)}", _blockers(behind))
     if view.resyncing():
         return Wait("WaitingForSync", "something is being copied or compared")
     return None

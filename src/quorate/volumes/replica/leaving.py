@@ -31,8 +31,9 @@ from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.datamesh import FormationPhase, TransitionGroup
 from quorate.api.storage.drbd import DiskState, Role
 from quorate.placement.layout import layout_of
+from quorate.volumes.naming import named
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 #: What Kubernetes itself puts there while it deletes children first, or not at all.
 _OF_KUBERNETES: Final = frozenset({"foregroundDeletion", "orphan"})
@@ -93,7 +94,7 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if not is_forgotten(view, replica):
         return Wait("NotForgotten", f"the members have not forgotten node id {replica.id} yet", _volume(view))
     in_use = _in_use(view, replica)
-    if in_use is not None or replica.node is None or replica.node.gone:
+    if in_use is not None or replica.node is None or replica.node.machine is None:
         return in_use
     if not has_a_copy(replica) or accepts_data_loss(replica.replica):
         return None
@@ -164,10 +165,12 @@ def _copies_elsewhere(view: VolumeView, replica: ReplicaView) -> Wait | None:
     good = [name for name in _others_with_data(view, replica) if _is_good(view, name)]
     apart = [one for one in good if any(not view.connected(one, other) for other in good if other != one)]
     if len(good) < promised:
-        message = f"{len(good)} of {promised} promised copies are up to date and quorate without it: {ids(good)}"
+        message = (
+            f"{len(good)} of {promised} promised copies are up to date and quorate without it: {named(view, good)}"
+        )
         return Wait("CopiesMissing", message, _volume(view))
     if apart:
-        return Wait("NotConnected", f"members are not connected with each other: {ids(apart)}", _volume(view))
+        return Wait("NotConnected", f"members are not connected with each other: {named(view, apart)}", _volume(view))
     return None
 
 

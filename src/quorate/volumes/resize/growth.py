@@ -17,10 +17,11 @@ from quorate.api.struct import replace
 from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.turns import using
 from quorate.volumes.attach.two_primaries import restless
+from quorate.volumes.naming import named
 from quorate.volumes.resize.space import asked_size
 from quorate.volumes.sizes import BLOCK, backing_size, in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 #: How long all members may take to show the new size before it is taken back.
 PATIENCE: Final = timedelta(seconds=120)
@@ -40,7 +41,7 @@ def may_grow(view: VolumeView, transition: Transition) -> Wait | None:
         return Wait("WaitingForComparison", "copies may differ since the last growth or cut, and are compared first")
     joining = [member.name for member in view.members if member.type is ReplicaType.DISKFUL and member.hidden]
     if joining:
-        return Wait("AnotherTransition", f"the copy of {ids(joining)} is being made")
+        return Wait("AnotherTransition", f"the copy of {named(view, joining)} is being made")
     return _grown(view) or restless(view) or _in_use(view)
 
 
@@ -65,7 +66,7 @@ def is_smaller(view: VolumeView, transition: Transition) -> Wait | None:
     if not small:
         return restless(view) if view.datamesh.copy_growth else None
     said = "; ".join(filter(None, (_last_error(view, name) for name in small)))
-    message = f"not {intended} bytes yet: {ids(small)}{f': {said}' if said else ''}"
+    message = f"not {intended} bytes yet: {named(view, small)}{f': {said}' if said else ''}"
     return Wait("Resizing", message, tuple(Blocker("ReplicatedVolumeReplica", name) for name in small))
 
 
@@ -109,7 +110,7 @@ def _grown(view: VolumeView) -> Wait | None:
     if not small:
         return None
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in small)
-    return Wait("WaitingForDisks", f"the disks of {ids(small)} have not grown yet", blockers)
+    return Wait("WaitingForDisks", f"the disks of {named(view, small)} have not grown yet", blockers)
 
 
 def _in_use(view: VolumeView) -> Wait | None:

@@ -22,6 +22,7 @@ from datetime import datetime
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus
 from quorate.api.storage.drbd import DrbdErrors
+from quorate.volumes.naming import named
 from quorate.volumes.transitions.members import (
     good_copies,
     is_fresh,
@@ -36,7 +37,7 @@ from quorate.volumes.transitions.members import (
 )
 from quorate.volumes.transitions.rules import SLOWNESS
 from quorate.volumes.view import VolumeView
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 
 def unconfirmed(view: VolumeView, revision: int) -> tuple[Member, ...]:
@@ -99,12 +100,12 @@ def _complains(view: VolumeView, member: Member) -> bool:
 
 def wait_for(view: VolumeView, members: Iterable[Member], revision: int) -> Wait:
     """The words for members that have yet to confirm."""
-    named = tuple(members)
-    stale = [member.name for member in named if not is_fresh(view, member.name)]
-    slow = [member.name for member in named if member.name not in stale]
-    told = [f"not confirmed by {ids(slow)}"] if slow else []
-    told += [f"silent agents {ids(stale)}"] if stale else []
-    blockers = tuple(Blocker("ReplicatedVolumeReplica", member.name) for member in named)
+    missing = tuple(members)
+    stale = [member.name for member in missing if not is_fresh(view, member.name)]
+    slow = [member.name for member in missing if member.name not in stale]
+    told = [f"not confirmed by {named(view, slow)}"] if slow else []
+    told += [f"silent agents {named(view, stale)}"] if stale else []
+    blockers = tuple(Blocker("ReplicatedVolumeReplica", member.name) for member in missing)
     return Wait("WaitingForConfirmation", f"revision {revision}: {'; '.join(told)}", blockers)
 
 
@@ -119,7 +120,7 @@ def not_alone(view: VolumeView, members: Iterable[Member]) -> Wait | None:
     here = tuple(member for member in view.members if member.name not in away)
     silent = [member.name for member in here if not is_up(view, member.name) and not member.down]
     if silent:
-        return _refusal("NotExcused", f"nothing is known of {ids(silent)} either", silent)
+        return _refusal("NotExcused", f"nothing is known of {named(view, silent)} either", silent)
     return _unserved(view, away)
 
 
@@ -143,12 +144,16 @@ def _unserved(view: VolumeView, away: set[ReplicaName]) -> Wait | None:
     if not is_serving(view) or not away.issuperset(without_quorum(view)):
         return _refusal("NoQuorum", "the members that are here have no quorum without it", away)
     if len(good) < promised or not any(is_up(view, name) for name in good):
-        return _refusal("CopiesMissing", f"{len(good)} of {promised} promised copies are here: {ids(good)}", away)
+        return _refusal(
+            "CopiesMissing", f"{len(good)} of {promised} promised copies are here: {named(view, good)}", away
+        )
     votes = voters(view.members)
     votes_here = [member for member in votes if member.name not in away]
     lost = [member.name for member in tie_breakers(view.members) if member.name in away]
     if lost and 2 * len(votes_here) <= len(votes):
-        return _refusal("TieBreakerAway", f"the tie-breaker {ids(lost)} is away, and so is half of the voters", away)
+        return _refusal(
+            "TieBreakerAway", f"the tie-breaker {named(view, lost)} is away, and so is half of the voters", away
+        )
     return None
 
 
@@ -165,7 +170,7 @@ def connected_still(view: VolumeView, members: Iterable[Member]) -> Wait | None:
             and says_connected(replica, away)
         ]
         if seen_by:
-            message = f"{ids([away.name])} is silent, yet connected with {ids(seen_by)}"
+            message = f"{named(view, [away.name])} is silent, yet connected with {named(view, seen_by)}"
             return _refusal("StillConnected", message, (away.name,))
     return None
 

@@ -9,6 +9,7 @@ from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionType
 from quorate.api.storage.drbd import Role
+from quorate.volumes.naming import in_use, named
 from quorate.volumes.transitions import changes
 from quorate.volumes.transitions.confirmation import cannot_do_without, connected_still, excuse_refused, is_stuck
 from quorate.volumes.transitions.members import (
@@ -26,7 +27,7 @@ from quorate.volumes.transitions.members import (
 )
 from quorate.volumes.transitions.rules import subject_of
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 _FORCED = (TransitionType.FORCE_REMOVE_REPLICA, TransitionType.FORCE_DETACH)
 
@@ -64,7 +65,7 @@ def is_behind(view: VolumeView, transition: Transition) -> Wait | None:
     member = view.members_by_name.get(name)
     if member is None or not is_diskful(member) or (is_up(view, name) and is_up_to_date(view, name)):
         return None
-    return _wait("WaitingForSync", f"{ids([name])} is {view.state_of(name).disk}, not UpToDate", name)
+    return _wait("WaitingForSync", f"{named(view, [name])} is {view.state_of(name).disk}, not UpToDate", name)
 
 
 def may_not_be_connected(view: VolumeView, transition: Transition) -> Wait | None:
@@ -73,9 +74,13 @@ def may_not_be_connected(view: VolumeView, transition: Transition) -> Wait | Non
     if name not in view.members_by_name:
         return None
     if not is_up(view, name):
-        return _wait("NotUp", f"{ids([name])} is not up, or its agent is silent", name)
+        return _wait("NotUp", f"{named(view, [name])} is not up, or its agent is silent", name)
     apart = out_of_touch(view, name)
-    return _wait("NotConnected", f"{ids([name])} is not connected with {ids(apart)}", name) if apart else None
+    return (
+        _wait("NotConnected", f"{named(view, [name])} is not connected with {named(view, apart)}", name)
+        if apart
+        else None
+    )
 
 
 def may_leave(view: VolumeView, transition: Transition) -> Wait | None:
@@ -86,8 +91,8 @@ def may_leave(view: VolumeView, transition: Transition) -> Wait | None:
         return None
     if is_forced(transition):
         return _may_be_forced_out(view, transition, member)
-    if in_use := _in_use(view, member):
-        return in_use
+    if (user := _in_use(view, member)) is not None:
+        return user
     if is_diskful(member):
         return copies_missing(view, transition)
     return None if member.hidden else _tie_breaker_missing(view, member)
@@ -102,7 +107,7 @@ def may_be_forgotten(view: VolumeView, transition: Transition) -> Wait | None:
     if is_forced(transition):
         return _may_be_forced_out(view, transition, member)
     if is_up(view, name):
-        return _wait("NotDown", f"{ids([name])} is not down yet", name)
+        return _wait("NotDown", f"{named(view, [name])} is not down yet", name)
     return copies_missing(view, transition) if is_diskful(member) else None
 
 
@@ -117,7 +122,9 @@ def copies_missing(view: VolumeView, transition: Transition) -> Wait | None:
     lost = replica is not None and replica.evacuation is not None and replica.evacuation.lost
     needed = promise.minimum_redundancy if lost else promise.diskful
     if len(good) < needed:
-        message = f"{len(good)} of {needed} promised copies are up to date without {ids([name])}: {ids(good)}"
+        message = (
+            f"{len(good)} of {needed} promised copies are up to date without {named(view, [name])}: {named(view, good)}"
+        )
         return _wait("CopiesMissing", message, name)
     return _not_serving(view, (name,))
 
@@ -138,18 +145,18 @@ def may_join(view: VolumeView, transition: Transition) -> Wait | None:
     name = subject_of(transition)
     replica = view.replica(name)
     if replica is None or replica.node_name is None or replica.address is None:
-        return _wait("NotPrepared", f"{ids([name])} has no node or no address yet", name)
+        return _wait("NotPrepared", f"{named(view, [name])} has no node or no address yet", name)
     if replica.replica.deleting:
-        return _wait("Deleting", f"{ids([name])} is being deleted", name)
+        return _wait("Deleting", f"{named(view, [name])} is being deleted", name)
     if not replica.fresh:
-        return _wait("AgentSilent", f"the agent of {ids([name])} is silent", name)
+        return _wait("AgentSilent", f"the agent of {named(view, [name])} is silent", name)
     beside = [member.name for member in view.members if member.node_name == replica.node_name and member.name != name]
     if beside:
-        return _wait("NodeTaken", f"{ids(beside)} is on {replica.node_name} already", name)
+        return _wait("NodeTaken", f"there is {named(view, beside)} already", name)
     if replica.id in view.datamesh.forget:
         return _wait("NotForgotten", f"members have yet to forget the last one with node id {replica.id}", name)
     if _waits_for_its_turn(view, replica):
-        return _wait("WaitingForTurn", f"{ids([name])} is to be copied to when others are done", name)
+        return _wait("WaitingForTurn", f"{named(view, [name])} is to be copied to when others are done", name)
     return None
 
 
@@ -178,7 +185,9 @@ def divided(view: VolumeView) -> Wait | None:
         return None
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in cut_off)
     return Wait(
-        "Divided", f"quorum is with {ids(quorate)} by tie-break only, while {ids(cut_off)} is up without it", blockers
+        "Divided",
+        f"quorum is with {named(view, quorate)} by tie-break only, while {named(view, cut_off)} is up without it",
+        blockers,
     )
 
 
@@ -187,7 +196,7 @@ def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:
     asked, good = changes.possible_redundancy(view), good_copies(view)
     if len(good) >= asked or asked <= (view.volume.status.drbd.config.quorum_minimum_redundancy or 1):
         return None
-    return Wait("CopiesMissing", f"{len(good)} of {asked} copies are up to date: {ids(good)}")
+    return Wait("CopiesMissing", f"{len(good)} of {asked} copies are up to date: {named(view, good)}")
 
 
 def may_detach(view: VolumeView, transition: Transition) -> Wait | None:
@@ -222,7 +231,7 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
         return here
     others = [each for each in voters(view.members) if each.name != member.name]
     if is_diskful(member) and not others:
-        return _wait("LastCopy", f"{ids([member.name])} holds the last copy there is", member.name)
+        return _wait("LastCopy", f"{named(view, [member.name])} holds the last copy there is", member.name)
     if has_consent(view, transition):
         return connected_still(view, (member,))
     return excuse_refused(view, () if member.excused else (member,))
@@ -230,13 +239,13 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
 
 def _still_here(view: VolumeView, member: Member) -> Wait | None:
     if is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member):
-        return _wait("StillHere", f"{ids([member.name])} is here: it is removed without force", member.name)
+        return _wait("StillHere", f"{named(view, [member.name])} is here: it is removed without force", member.name)
     return None
 
 
 def _in_use(view: VolumeView, member: Member) -> Wait | None:
     if member.attached or view.state_of(member.name).role == Role.PRIMARY:
-        return _wait("Attached", f"{ids([member.name])} is in use on {member.node_name}", member.name)
+        return _wait("Attached", f"in use: {in_use(view, [member.name])}", member.name)
     return None
 
 
@@ -255,7 +264,7 @@ def _tie_breaker_missing(view: VolumeView, member: Member) -> Wait | None:
     ]
     if ready:
         return None
-    return _wait("TieBreakerNeeded", f"nobody is ready to take the place of {ids([member.name])}", member.name)
+    return _wait("TieBreakerNeeded", f"nobody is ready to take the place of {named(view, [member.name])}", member.name)
 
 
 def _not_serving(view: VolumeView, names: tuple[ReplicaName, ...]) -> Wait | None:
@@ -263,7 +272,7 @@ def _not_serving(view: VolumeView, names: tuple[ReplicaName, ...]) -> Wait | Non
         return None
     down = [member.name for member in voters(view.members) if not view.state_of(member.name).quorum]
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in (*names, *down))
-    return Wait("NoQuorum", f"no quorum at {ids(down)}", blockers)
+    return Wait("NoQuorum", f"no quorum at {named(view, down)}", blockers)
 
 
 def _wait(reason: str, message: str, name: ReplicaName) -> Wait:

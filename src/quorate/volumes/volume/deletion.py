@@ -25,13 +25,14 @@ from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import Delete, NoneLeft, Plan, ReleaseFinalizer
 from quorate.engine.selectors import match
+from quorate.volumes import naming
 from quorate.volumes.replica import leaving
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.remains import operations, remains
 from quorate.volumes.volume.replicas import deletions
-from quorate.volumes.waits import Blocker, Wait, ids
+from quorate.volumes.waits import Blocker, Wait
 
 
 def should_not_exist(view: VolumeView) -> bool:
@@ -47,7 +48,7 @@ def in_use(view: VolumeView) -> Wait | None:
     attached = leaving.attached(view)
     if attached:
         wishes = tuple(Blocker.of(each) for each in view.attachments)
-        return Wait("Attached", f"attached, or being attached or detached: {ids(attached)}", wishes)
+        return Wait("Attached", f"attached, or being attached or detached: {naming.in_use(view, attached)}", wishes)
     return None
 
 

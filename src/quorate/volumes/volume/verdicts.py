@@ -33,13 +33,14 @@ from quorate.disks.entries import requested
 from quorate.disks.requests import State
 from quorate.placement.layout import layout_of
 from quorate.volumes import attach, resize
+from quorate.volumes.naming import named
 from quorate.volumes.places import Places, in_the_way
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
 from quorate.volumes.volume.layout import voters
 from quorate.volumes.volume.remains import NODE_DOWN
 from quorate.volumes.volume.secrets import algorithm_selected
-from quorate.volumes.waits import Wait, grouped, ids
+from quorate.volumes.waits import Wait
 
 _VOTES: Final = (TransitionGroup.VOTING_MEMBERSHIP, TransitionGroup.QUORUM, TransitionGroup.EMERGENCY)
 #: What Ready is the conjunction of, with what is said when one is missing; the first that fails is the one said.
@@ -120,7 +121,7 @@ def quorum_configured(view: VolumeView) -> Verdict:
     changing = [each for each in status.datamesh_transitions if each.group in _VOTES]
     if changing:
         waits = [each.name for each in view.replicas if each.member and not each.confirms(status.datamesh_revision)]
-        told = grouped((("not confirmed by", waits),)) or changing[0].message
+        told = f"not confirmed by {named(view, waits)}" if waits else changing[0].message
         return QuorumConfigured.QUORUM_CHANGE_IN_PROGRESS(f"{changing[0].type}: {told}" if told else "")
     promised, held = layout_of(view.configuration).minimum_redundancy, status.drbd.config.quorum_minimum_redundancy
     if held is None or held < promised:
@@ -135,7 +136,7 @@ def all_replicas_ready(view: VolumeView) -> Verdict:
         return AllReplicasReady.NO_REPLICAS()
     waits = [each.name for each in replicas if not _is_ready(each)]
     if waits:
-        return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {ids(waits)}")
+        return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {named(view, waits)}")
     return AllReplicasReady.ALL_REPLICAS_READY()
 
 
@@ -179,8 +180,8 @@ def resilient(view: VolumeView) -> Verdict:
     if losses >= promised.failures_to_tolerate and redundancy >= promised.data_redundancy:
         return Resilient.RESILIENT()
     told = (
-        f"survives {max(losses, 0)} of {promised.failures_to_tolerate} promised losses, holds {max(redundancy, 0)} of "
-        f"{promised.data_redundancy} promised copies beyond the one needed"
+        f"survives {_of(losses, promised.failures_to_tolerate)} promised losses, "
+        f"holds {_of(redundancy, promised.data_redundancy)} promised copies beyond the one needed"
     )
     told += f"; {effective.message}" if effective.message else ""
     if any(each.group in _VOTES for each in status.datamesh_transitions):
@@ -188,8 +189,13 @@ def resilient(view: VolumeView) -> Verdict:
     kept = [replica.name for replica in view.replicas if replica.member is not None and not replica.fresh]
     policy = view.rsc.spec.eligible_nodes_policy if view.rsc is not None else None
     if kept and policy is not None and not policy.remove_lost_replica and len(view.members) > promised.members:
-        return Resilient.LOST_REPLICA_KEPT(f"kept: {ids(kept)}; {told}")
+        return Resilient.LOST_REPLICA_KEPT(f"kept: {named(view, kept)}; {told}")
     return Resilient.DEGRADED(told)
+
+
+def _of(held: int, promised: int) -> str:
+    """What there is of what is promised: no less than none, no more than all."""
+    return f"{min(max(held, 0), promised)} of {promised}"
 
 
 def publish_succeeded(view: VolumeView) -> Verdict:
