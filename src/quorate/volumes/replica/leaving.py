@@ -94,7 +94,7 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if not is_forgotten(view, replica):
         return Wait("NotForgotten", f"the members have not forgotten node id {replica.id} yet", _volume(view))
     in_use = _in_use(view, replica)
-    if in_use is not None or replica.node is None or replica.node.machine is None:
+    if in_use is not None or replica.node is None or replica.node.gone:
         return in_use
     if not has_a_copy(replica) or accepts_data_loss(replica.replica):
         return None
