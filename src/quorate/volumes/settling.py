@@ -8,12 +8,13 @@ That the first data are being copied goes without saying for longer: the phase h
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from quorate.api.storage import DRBDResourceOperation
 from quorate.api.storage.drbdrop import OperationPhase
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.volumes.patience import left_of
 
 #: What is younger is not described yet, in seconds.
 SETTLING: Final = 3.0
@@ -23,8 +24,7 @@ COPYING: Final = 30.0
 
 def young(since: datetime | None, now: datetime, patience: float = SETTLING) -> float | None:
     """Seconds until something that has been so since then is worth describing; None: it is."""
-    left = patience - (now - since) / timedelta(seconds=1) if since is not None else 0.0
-    return left if left > 0 else None
+    return (left_of(patience, since, now) or None) if since is not None else None
 
 
 def untold(status: ReplicatedVolumeStatus, now: datetime, *, copying: bool) -> float | None:

@@ -31,6 +31,7 @@ from quorate.api.struct import replace
 from quorate.engine import Create, Delete, Write
 from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.two_primaries import link_lost
+from quorate.volumes.patience import left_of
 from quorate.volumes.view import ReplicaView, VolumeView
 
 #: How long the younger tries to meet the older one before the others may be asked, in seconds.
@@ -58,7 +59,7 @@ def look_again(view: VolumeView, now: datetime) -> float | None:
     if all(member.returns_to is None for member in view.members):
         return None
     since = max((each.since for each in view.volume.status.comparisons), default=now)
-    return max(0.0, PATIENCE - (now - since).total_seconds())
+    return left_of(PATIENCE, since, now)
 
 
 def _gives_way(view: VolumeView, older: Member, younger: Member, now: datetime) -> ReplicatedVolumeStatus:

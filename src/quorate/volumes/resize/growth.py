@@ -18,6 +18,7 @@ from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.turns import using
 from quorate.volumes.attach.two_primaries import restless
 from quorate.volumes.naming import named
+from quorate.volumes.patience import left_of
 from quorate.volumes.resize.space import asked_size
 from quorate.volumes.sizes import BLOCK, backing_size, in_blocks
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -92,8 +93,9 @@ def given_up(view: VolumeView, transition: Transition, now: datetime) -> Replica
 
 def patience_left(transition: Transition, now: datetime) -> float | None:
     """Seconds until a growth that is under way may be given up; None: it may be now, or it is none."""
-    left = (transition.started_at + PATIENCE - now).total_seconds()
-    return left if transition.type is TransitionType.RESIZE_VOLUME and left > 0 else None
+    if transition.type is not TransitionType.RESIZE_VOLUME:
+        return None
+    return left_of(PATIENCE.total_seconds(), transition.started_at, now) or None
 
 
 def _grown(view: VolumeView) -> Wait | None:

@@ -23,6 +23,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus
 from quorate.api.storage.drbd import DrbdErrors
 from quorate.volumes.naming import named
+from quorate.volumes.patience import left_of
 from quorate.volumes.transitions.members import (
     good_copies,
     is_fresh,
@@ -51,7 +52,7 @@ def unconfirmed(view: VolumeView, revision: int) -> tuple[Member, ...]:
 
 def absent(view: VolumeView, members: Iterable[Member], since: datetime | None, now: datetime) -> tuple[Member, ...]:
     """Of these, the ones that are stale, or down or stuck for longer than coming up takes."""
-    patient = since is not None and (now - since).total_seconds() < SLOWNESS
+    patient = since is not None and left_of(SLOWNESS, since, now) > 0
     return tuple(
         member
         for member in members
@@ -72,7 +73,7 @@ def look_again(view: VolumeView, now: datetime) -> float | None:
         and step.datamesh_revision
         and unconfirmed(view, step.datamesh_revision)
     )
-    left = (SLOWNESS - (now - since).total_seconds() for since in waiting)
+    left = (left_of(SLOWNESS, since, now) for since in waiting)
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 
