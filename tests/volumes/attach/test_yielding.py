@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from quorate.api.meta import ConditionStatus
 from quorate.api.storage.drbdrop import OperationType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.engine import Create
-from quorate.volumes.attach.two_primaries import link_lost
+from quorate.volumes.attach.two_primaries import link_lost, not_now
 from quorate.volumes.attach.verdicts import dual_primary_link_lost
 from quorate.volumes.attach.yielding import PATIENCE, look_again, writes, yielded
 from quorate.volumes.datamesh import config_of
@@ -23,6 +24,7 @@ from tests.volumes.replica.making import (
     A,
     D,
     name,
+    node,
     spoilt,
     with_device,
     with_member,
@@ -144,3 +146,16 @@ def test_the_condition_is_true_from_the_cut_until_the_copies_have_been_compared(
     met = spoilt(TWO, 1, with_role("Secondary")).with_status(GIVEN_WAY.volume.status)
     assert dual_primary_link_lost(met).reason == DualPrimaryLinkLost.VERIFYING.code
     assert dual_primary_link_lost(with_rv(met, comparisons=())).status is ConditionStatus.FALSE
+
+
+def test_while_the_youngers_agent_is_not_heard_nobody_says_that_the_two_are_kept_apart() -> None:
+    def silent(view: VolumeView, number: int) -> VolumeView:
+        return spoilt(view, number, lambda each: changed(each, node=node(number, fresh=False)))
+
+    found = dual_primary_link_lost(silent(TWO, 1))
+    assert (found.status, found.reason) == (ConditionStatus.UNKNOWN, DualPrimaryLinkLost.UNGUARDED.code)
+    assert dual_primary_link_lost(silent(TWO, 0)).status is ConditionStatus.FALSE
+    assert dual_primary_link_lost(silent(attached(of(THREE, 0), 0), 0)).status is ConditionStatus.FALSE
+    waits = not_now(silent(of(THREE, 0), 1))
+    assert waits is not None
+    assert waits.reason == "NotConnected"

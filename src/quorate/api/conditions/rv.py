@@ -182,6 +182,11 @@ class DualPrimaryLinkLost(ConditionType):
     VERIFYING = true(
         "Verifying", "The copies are being compared with the older primary's.", "Wait; no second primary until then."
     )
+    UNGUARDED = unknown(
+        "Unguarded",
+        "Two nodes use the volume, and the younger's agent, which cuts it off if their link is lost, is not heard.",
+        "Bring that agent back; until then do not touch the network between the two, or detach one of them.",
+    )
     COPIES_AGREE = false("CopiesAgree", "Nothing is open from an earlier cut.")
 
 

@@ -10,12 +10,14 @@ from quorate.api.conditions import Verdict
 from quorate.api.conditions.declaration import Reason
 from quorate.api.conditions.rv import DualPrimaryLinkLost, PublishSucceeded
 from quorate.api.meta import NodeName
+from quorate.api.scalars import ReplicaName
 from quorate.api.storage.drbd import Role
 from quorate.api.storage.rv import ComparisonReason
 from quorate.volumes.attach.comparison import hindrance
 from quorate.volumes.attach.guards import why_not
 from quorate.volumes.attach.turns import member_on
 from quorate.volumes.attach.two_primaries import link_lost
+from quorate.volumes.datamesh import younger_of_two
 from quorate.volumes.view import VolumeView
 
 #: The worst is said first.
@@ -60,7 +62,7 @@ def publish_succeeded(view: VolumeView) -> Verdict:
 
 
 def dual_primary_link_lost(view: VolumeView) -> Verdict:
-    """True from the cut until the copies have been compared."""
+    """True from the cut until the copies have been compared; Unknown while the guard of two primaries is not heard."""
     lost = link_lost(view)
     if lost is not None:
         older, younger = lost
@@ -68,12 +70,25 @@ def dual_primary_link_lost(view: VolumeView) -> Verdict:
     comparisons = view.volume.status.comparisons
     open_ones = [each for each in comparisons if each.reason is ComparisonReason.TWO_PRIMARIES]
     if not open_ones:
-        return DualPrimaryLinkLost.COPIES_AGREE()
+        unguarded = _unguarded(view)
+        return DualPrimaryLinkLost.UNGUARDED(unguarded) if unguarded else DualPrimaryLinkLost.COPIES_AGREE()
     against = f"the copies are compared with that of {open_ones[0].reference}"
     wait = hindrance(view, open_ones[0])
     if wait is not None and not view.comparisons:
         return DualPrimaryLinkLost.LINK_LOST(f"{against} when this is over: {wait.message}")
     return DualPrimaryLinkLost.VERIFYING(against)
+
+
+def _unguarded(view: VolumeView) -> str:
+    """The younger of two primaries whose agent is not heard, or cannot look: only that agent keeps the two apart."""
+    younger = younger_of_two(view.volume)
+    replica = view.replica(ReplicaName(younger)) if younger is not None else None
+    if replica is None or replica.fresh:
+        return ""
+    return (
+        f"the agent of {replica.name} on {replica.node_name} is silent, or cannot look at its kernel: if it does not"
+        " run when a link is lost, both primaries go on writing"
+    )
 
 
 def _is_usable(view: VolumeView, node: NodeName) -> bool:
