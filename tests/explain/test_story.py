@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from quorate.api import conditions
+from quorate.api.conditions.rv import DiskAllocation
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.configuration import Replication, Topology
 from quorate.engine.simulation import Simulation, run
@@ -117,6 +119,53 @@ def test_of_a_volume_without_room_it_tells_who_has_too_little() -> None:
             text = "\n".join(volume_lines(story))
             assert "why nowhere" in text
             assert "10Ti" in text
+
+    run(main, seed=1)
+
+
+def test_of_a_volume_whose_class_is_missing_it_tells_which() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=1)) as lab:
+            await lab.create("v", "nowhere")
+            await lab.sleep(30)
+            (wait,) = (await told(lab)).waits
+            assert (wait.reason, wait.blockers) == ("WaitingForStorageClass", ("ReplicatedStorageClass nowhere",))
+            status = (await lab.volume()).status
+            assert status.message == wait.message == "there is no ReplicatedStorageClass nowhere"
+            allocation = conditions.find(status.conditions, DiskAllocation)
+            assert allocation is not None
+            assert allocation.message == "no space is asked for yet"
+
+    run(main, seed=1)
+
+
+def test_while_a_grace_runs_it_tells_when_it_ends() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim) as lab:
+            lost = (await told(lab)).replicas[2]
+            lab.cluster.inject(faults.NodeDown(lost.node))
+            await lab.sleep(120)
+            found = [wait.message for wait in (await told(lab)).waits if wait.reason == "NodeNotReady"]
+            words = f"{lost.node} is not ready; {lost.name} is replaced if it is not back by "
+            assert [message.startswith(words) for message in found] == [True]
+
+    run(main, seed=1)
+
+
+def test_of_the_only_copy_whose_logical_volume_is_gone_it_tells_that_io_stands_and_why() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim, Replication.NONE, Topology.IGNORED) as lab:
+            (only,) = (await told(lab)).replicas
+            host = lab.cluster.node(only.node).host
+            lab.cluster.inject(faults.NodeDown(only.node))
+            for group in host.lvm.groups.values():
+                group.volumes.clear()
+            lab.cluster.inject(faults.NodeUp(only.node))
+            await lab.sleep(120)
+            story = await told(lab)
+            assert story.phase == "Degraded"
+            assert story.resilience.startswith("I/O stands: not up, by the word of living agents: v-0 on ")
+            assert "LVMissing" in {wait.reason for wait in story.waits}
 
     run(main, seed=1)
 

@@ -11,6 +11,7 @@ from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import StepStatus, Transition
 from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rv import AttachSource
 from quorate.api.struct import Struct
 from quorate.explain.listing import Listing
@@ -21,8 +22,10 @@ from quorate.volumes import effective, transitions
 from quorate.volumes.disks import Disk, disks_of
 from quorate.volumes.observe import observe
 from quorate.volumes.places import find_places
+from quorate.volumes.transitions.requests import graces
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
+from quorate.volumes.volume.configuration import waits_for_class
 from quorate.volumes.volume.formation import form
 from quorate.volumes.waits import Wait
 
@@ -141,6 +144,10 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
         )
     for name, refusal in find_places(view).refusals.items():
         yield Waiting(what=f"a place for {name}", reason=refusal.reason.code, message=refusal.message)
+    for piece in view.pieces:
+        if piece.status.phase is LogicalVolumePhase.FAILED:
+            what = f"the logical volume {piece.name}"
+            yield Waiting(what=what, reason=piece.status.reason, message=piece.status.message)
     status = view.rv.status
     for transition in status.datamesh_transitions:
         words = transition.message or _step(transition)
@@ -166,13 +173,13 @@ def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
     if rv.deleting:
         wait = deletion.in_use(view) or deletion.take_apart(view).wait
     elif rv.status.configuration is None:
-        return ()
+        wait = waits_for_class(view)
     elif view.forming:
         # It makes a secret for what it would write; nothing is written here.
         wait = form(view, now, Random(0)).wait
     else:
         asked = transitions.advance(view, now)
-        return asked.waits if asked is not None else ()
+        return (*(asked.waits if asked is not None else ()), *graces(view, now))
     return (wait,) if wait is not None else ()
 
 

@@ -82,6 +82,10 @@ def layout(view: VolumeView) -> EffectiveLayout:
     counts = EffectiveLayout(
         total_voters=len(mesh.voters), total_tie_breakers=len(mesh.tie_breakers), stale_agents=len(stale)
     )
+    if mesh.voters and not mesh.views and len(stale) < len(view.members):
+        down = named(view, (member.name for member in view.members if member.name not in stale))
+        told = f"I/O stands: not up, by the word of living agents: {down}"
+        return changed(counts, failures_to_tolerate=-1, guaranteed_minimum_data_redundancy=-1, message=shortened(told))
     if not mesh.voters or not mesh.views:
         silent = "no member's agent reports" if mesh.voters else "there is no member with a disk"
         return changed(counts, message=f"nothing is known: {silent}")

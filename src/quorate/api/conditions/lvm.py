@@ -38,7 +38,8 @@ class LogicalVolumeFailure(ReasonCodes):
     LV_MISSING = false(
         "LVMissing",
         "The logical volume was there and is gone; it is not made again, because an empty one must not replace data.",
-        "Look on the node; delete the replica to have another one made.",
+        "Look on the node. Where the volume has another copy, delete the replica to have this one made anew; the only"
+        " copy can only be brought back as it was, or given up with the volume.",
     )
     NO_SPACE = false("NoSpace", "The volume group has not got the extents.", "Add a drive to the group, or free space.")
     VOLUME_GROUP_NOT_FOUND = false(

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
@@ -132,6 +132,18 @@ def waits(view: VolumeView, now: datetime) -> Iterator[Wait]:
         if fate in _MOVED and fate is not Fate.NODE_LOST:
             words = f"{replica.name} on {replica.node_name} is to be moved away, and stays until it is detached there"
             yield Wait("InUse", words, (Blocker.of(replica.replica),))
+
+
+def graces(view: VolumeView, now: datetime) -> Iterator[Wait]:
+    """Whoever is on a node that is not ready and not yet lost: until when nothing is done about it."""
+    if promise_of(view) is None or view.forming or view.volume.deleting:
+        return
+    for member in view.members:
+        left = left_of_grace(view, member.node_name, now)
+        if left:
+            until = (now + timedelta(seconds=left)).strftime("%H:%M:%S")
+            words = f"{member.node_name} is not ready; {member.name} is replaced if it is not back by {until} UTC"
+            yield Wait("NodeNotReady", words, (Blocker("Node", member.node_name),))
 
 
 def look_again(view: VolumeView, now: datetime) -> float | None:

@@ -21,6 +21,8 @@ from quorate.api.conditions.rv import ConfigurationReady
 from quorate.api.storage import ReplicatedStorageClass
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
+from quorate.volumes.view import VolumeView
+from quorate.volumes.waits import Blocker, Wait
 
 
 def configured(status: ReplicatedVolumeStatus, rsc: ReplicatedStorageClass | None) -> ReplicatedVolumeStatus:
@@ -32,6 +34,16 @@ def configured(status: ReplicatedVolumeStatus, rsc: ReplicatedStorageClass | Non
         configuration=rsc.status.configuration,
         configuration_generation=rsc.status.configuration_generation,
     )
+
+
+def waits_for_class(view: VolumeView) -> Wait | None:
+    """Why the volume does not know yet what it promises; None: it does."""
+    rv = view.volume
+    if rv.status.configuration is not None:
+        return None
+    name = rv.spec.replicated_storage_class_name
+    verdict = configuration_ready(rv.status, view.rsc, name)
+    return Wait(verdict.reason, verdict.message, (Blocker(ReplicatedStorageClass.KIND.name, name),))
 
 
 def configuration_ready(status: ReplicatedVolumeStatus, rsc: ReplicatedStorageClass | None, class_name: str) -> Verdict:

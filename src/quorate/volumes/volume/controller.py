@@ -29,7 +29,7 @@ from quorate.volumes.observe import INDEXES, observe
 from quorate.volumes.settling import untold, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import deletion, leftovers
-from quorate.volumes.volume.configuration import configured
+from quorate.volumes.volume.configuration import configured, waits_for_class
 from quorate.volumes.volume.formation import form
 from quorate.volumes.volume.living import live
 from quorate.volumes.volume.minors import MINORS
@@ -55,7 +55,7 @@ def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
     current = view.with_status(status)
     if status.configuration is None or (rv.deleting and current.forming):
         # Nothing to go by; or it is only kept by somebody else, and nothing new is made for it.
-        return _plan(view, Outcome(status), now)
+        return _plan(view, Outcome(status, wait=None if rv.deleting else waits_for_class(current)), now)
     if current.forming:
         return _plan(view, form(current, now, random), now)
     return _plan(view, live(current, places.find_places(current), now), now)

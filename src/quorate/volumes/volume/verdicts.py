@@ -164,7 +164,7 @@ def disk_allocation(view: VolumeView, places: Places) -> Verdict:
         why = next((f"{places.refusals[name].message}{in_the_way(view)}" for name in places.refusals), "")
         return DiskAllocation.PENDING(f"no space yet for {', '.join(pending)}{f': {why}' if why else ''}")
     if not any(replica.diskful for replica in view.replicas):
-        return DiskAllocation.PENDING()
+        return DiskAllocation.PENDING("no space is asked for yet")
     return DiskAllocation.ALLOCATED()
 
 
