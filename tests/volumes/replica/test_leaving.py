@@ -18,7 +18,7 @@ from quorate.api.storage.datamesh import (
     TransitionGroup,
     TransitionType,
 )
-from quorate.api.storage.drbd import DrbdActual
+from quorate.api.storage.drbd import CommandError, DrbdActual, DrbdErrors
 from quorate.api.struct import replace
 from quorate.engine import AddFinalizer, ReleaseFinalizer
 from quorate.volumes.replica.leaving import hindrance
@@ -100,6 +100,17 @@ def had_no_data(view: VolumeView) -> VolumeView:
     for number in range(len(view.replicas)):
         view = spoilt(view, number, with_drbd(actual=DrbdActual()))
     return view
+
+
+def test_whose_device_is_held_open_by_a_process_that_waits_for_ever_says_what_a_person_can_do() -> None:
+    said = "State change failed: (-12) Device is held open by someone\ndrbd0 opened by dd (pid 1002)"
+    error = CommandError(command="drbdsetup down v", exit_code=11, output=said, reason="HeldOpen")
+    left = with_rv(leaver(), published_on=(node_name(3),))
+    held = spoilt(left, 3, with_drbd(errors=DrbdErrors(last_adjustment_error=error)))
+    wait = hindrance(held, held.replicas[3])
+    assert wait is not None
+    assert "opened by dd (pid 1002)" in wait.message
+    assert f"end it, or restart {node_name(3)}" in wait.message
 
 
 HINDRANCES: list[tuple[str, VolumeView, str | None]] = [

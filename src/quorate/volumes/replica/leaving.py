@@ -30,6 +30,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.datamesh import FormationPhase, TransitionGroup
 from quorate.api.storage.drbd import DiskState, Role
+from quorate.drbd.outcomes import Outcome
 from quorate.placement.layout import layout_of
 from quorate.volumes.naming import named
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -144,8 +145,20 @@ def _may_be_dropped(view: VolumeView) -> bool:
 def _in_use(view: VolumeView, replica: ReplicaView) -> Wait | None:
     published = view.rv is not None and replica.node_name in view.rv.status.published_on
     if published or view.state_of(replica.name).role == Role.PRIMARY:
-        return Wait("Published", f"{replica.name} is in use on {replica.node_name}", (Blocker.of(replica.replica),))
+        message = f"{replica.name} is in use on {replica.node_name}{_held_open(replica)}"
+        return Wait("Published", message, (Blocker.of(replica.replica),))
     return None
+
+
+def _held_open(replica: ReplicaView) -> str:
+    """Who holds a device whose member has left: nobody but a person can end that, so the words say how."""
+    error = replica.replica.status.drbd.errors.last_adjustment_error
+    if error is None or error.reason != Outcome.HELD_OPEN:
+        return ""
+    return (
+        f", although it has left the volume: {' '.join(error.output.split())}. What that process waits for is never"
+        f" written: end it, or restart {replica.node_name} if it cannot be ended"
+    )
 
 
 def has_a_copy(replica: ReplicaView) -> bool:
