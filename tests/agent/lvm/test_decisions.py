@@ -37,7 +37,7 @@ from quorate.api import finalizers
 from quorate.api.meta import OwnerReference
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import DrbdActual, ReplicaDrbd
+from quorate.api.storage.drbd import DrbdActual, DrbdConfig, ReplicaDrbd
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus, UsedDevice
 from quorate.api.struct import replace
 from quorate.engine.clock import Clock
@@ -127,6 +127,23 @@ def test_a_volume_whose_object_was_lost_is_taken_over_by_the_next_one_of_the_sam
     # What it will grow by is zero again, but nobody knows of what it has grown by.
     taken = judged(seen(tags=tags - {owner_tag("u0")} | OURS), LVMLogicalVolumeStatus(), made).status
     assert (taken.phase, taken.grown_zero) == ("Created", False)
+
+
+@pytest.mark.parametrize(
+    ("tags", "revision", "unaccounted"),
+    [(OURS | {METADATA_TAG}, 0, True), (OURS | {METADATA_TAG}, 1, False), (OURS, 0, False)],
+)
+def test_a_disk_with_more_on_it_than_the_api_knows_of_is_told_of_and_never_removed(
+    tags: frozenset[str], revision: int, unaccounted: bool
+) -> None:
+    """The store was restored from a copy of the time when the volume was being formed."""
+    drbd = ReplicaDrbd(config=DrbdConfig(datamesh_revision=revision))
+    known = replace(replica(), status=replace(replica().status, drbd=drbd))
+    told = judged(seen(tags=tags), CREATED, replica=known).status
+    assert (told.phase, told.reason) == ("Created", "LVExists" if unaccounted else "")
+    going = judged(seen(tags=tags), CREATED, deleting(finalizers.AGENT), replica=known)
+    assert commands_of(going) == ([] if unaccounted else ["lvremove"])
+    assert not going.release
 
 
 def spare(size: int = 8, extents: tuple[str, ...] = ("/dev/sdb:3-4",), flags: str = "-wi-a-----") -> SeenVolume:

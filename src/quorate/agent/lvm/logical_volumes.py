@@ -34,7 +34,7 @@ from quorate.api.cluster_config import ClusterConfig, DrbdSettings
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
-from quorate.api.storage.drbd import Device, DiskState, DrbdActual, DrbdStatus
+from quorate.api.storage.drbd import Device, DiskState, DrbdStatus, ReplicaDrbd
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import (
@@ -244,13 +244,13 @@ def _concerns_its_disk(before: ReplicatedVolumeReplica | None, after: Replicated
     if before is None or after is None or before.spec != after.spec:
         return True
     old, new = before.status, after.status
-    if old.lvm_logical_volume_name != new.lvm_logical_volume_name or _made(old.drbd.actual) != _made(new.drbd.actual):
+    if old.lvm_logical_volume_name != new.lvm_logical_volume_name or _made(old.drbd) != _made(new.drbd):
         return True
     return _disks(old.drbd.status) != _disks(new.drbd.status)
 
 
-def _made(actual: DrbdActual) -> tuple[object, ...]:
-    return actual.metadata_created, actual.backing_size
+def _made(drbd: ReplicaDrbd) -> tuple[object, ...]:
+    return drbd.actual.metadata_created, drbd.actual.backing_size, bool(drbd.config.datamesh_revision)
 
 
 def _disks(reported: DrbdStatus | None) -> list[tuple[bool, int]]:

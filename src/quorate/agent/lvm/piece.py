@@ -25,6 +25,7 @@ from quorate.agent.node import volume_work
 from quorate.agent.steps import Step
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import DrbdSettings
+from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeSpec, LVMLogicalVolumeStatus, UsedDevice
@@ -126,6 +127,20 @@ class Piece:
             return True
         return self.was_created and not any(is_owner_tag(tag) for tag in volume.tags)
 
+    def unaccounted(self, volume: SeenVolume) -> str:
+        """Why nobody may throw this volume away, although the API thinks that nothing is on it yet; "" if it does not.
+
+        Metadata are made for members only. If they are there and the replica never was one, the API has forgotten: its
+        store was restored from a copy of the time when the volume was being formed.
+        """
+        if METADATA_TAG not in volume.tags or self.replica is None or self.replica.status.drbd.config.datamesh_revision:
+            return ""
+        return (
+            f"{volume.path} has DRBD's metadata, although {self.replica.name} was never a member, as the API has it. It"
+            " may hold data that was forgotten, and is not removed. A person must decide; if it may go, take the tag"
+            f" {METADATA_TAG} away."
+        )
+
     def light(self, *steps: Step, group: str = "") -> Work:
         """What is quickly done to this volume; nothing else is done to its group meanwhile."""
         return Work(volume_work(self.llv.name), steps, beside=(group_work(group or self.group_name),))
@@ -179,9 +194,12 @@ class Decision:
 
 def reported(piece: Piece, volume: SeenVolume) -> LVMLogicalVolumeStatus:
     """The status of a volume that can be used."""
+    unaccounted = piece.unaccounted(volume)
+    trouble = volume.trouble and f"Of {volume.group}/{volume.name}: {volume.trouble}."
     return LVMLogicalVolumeStatus(
         phase=LogicalVolumePhase.CREATED,
-        message=volume.trouble and f"Of {volume.group}/{volume.name}: {volume.trouble}.",
+        reason=LogicalVolumeFailure.LV_EXISTS.code if unaccounted else "",
+        message=unaccounted or trouble,
         actual_size=Quantity.of_bytes(volume.size),
         known_zero=ZERO in volume.tags and NEW not in volume.tags and (not volume.pool or zeroing(piece)),
         grown_zero=zeroing(piece) if volume.pool else piece.status.grown_zero or _is_fresh(piece, volume),

@@ -39,6 +39,8 @@ def removed(piece: Piece, now: datetime) -> Decision:
         return _gone(piece, now)
     if not piece.owns(volume):
         return Decision(_terminating(piece, f"{volume.path} is not ours, and stays."), release=True)
+    if why := piece.unaccounted(volume):
+        return Decision(_terminating(piece, why, Failure.LV_EXISTS.code))
     if piece.attached or volume.open:
         why = "DRBD has it attached" if piece.attached else "it is open"
         status = _terminating(piece, f"{volume.path} is not removed: {why}.", Failure.DEVICE_IN_USE.code)
