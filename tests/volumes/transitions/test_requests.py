@@ -13,10 +13,17 @@ from quorate.api import annotation_keys
 from quorate.api.core import Node
 from quorate.api.core.node import NodeCondition, NodeStatus
 from quorate.api.meta import NodeName, ObjectMeta
-from quorate.api.storage import ReplicatedStorageClass, ReplicatedStoragePool
+from quorate.api.quantity import Quantity
+from quorate.api.storage import LVMLogicalVolume, ReplicatedStorageClass, ReplicatedStoragePool
 from quorate.api.storage.configuration import EligibleNodesPolicy, Replication, VolumeAccess
 from quorate.api.storage.datamesh import Datamesh
 from quorate.api.storage.drbd import Connection, Device, DrbdStatus, PeerDevice, ReplicaType
+from quorate.api.storage.llv import (
+    LogicalVolumePhase,
+    LogicalVolumeType,
+    LVMLogicalVolumeSpec,
+    LVMLogicalVolumeStatus,
+)
 from quorate.api.storage.rsc import ReplicatedStorageClassSpec
 from quorate.api.storage.rsp import (
     EligibleNode,
@@ -33,6 +40,7 @@ from quorate.volumes.transitions import Deed, Request, requested
 from quorate.volumes.transitions.requests import look_again, waits
 from quorate.volumes.view import NodeView, ReplicaView, VolumeView
 from quorate.volumes.volume.formation.members import member_of
+from quorate.volumes.volume.replicas import free_ids
 
 from .story import START, TB, VOLUME, A, D, replica_of, volume_of
 
@@ -287,6 +295,28 @@ def test_a_replica_whose_core_node_is_missing_goes_only_once_its_agent_is_silent
     assert [each.replica for each in asked if each.deed is Deed.DELETE] == deleted
     assert any(each.deed is Deed.CREATE for each in asked) == bool(deleted)
     assert (look_again(view, NOW) is not None) == (not fresh and not deleted)
+
+
+def barred(view: VolumeView, number: int) -> VolumeView:
+    """The same volume, with a replica that found another's logical volume where its own was to be."""
+    spec = LVMLogicalVolumeSpec(
+        actual_lv_name_on_the_node="v", type=LogicalVolumeType.THICK, size=Quantity("1Gi"), lvm_volume_group_name="vg0"
+    )
+    status = LVMLogicalVolumeStatus(phase=LogicalVolumePhase.FAILED, reason="LVExists")
+    found = LVMLogicalVolume(metadata=ObjectMeta(name="found"), spec=spec, status=status)
+    replicas = tuple(
+        dataclasses.replace(each, volumes=(found,)) if each.id == number else each for each in view.replicas
+    )
+    return dataclasses.replace(view, replicas=replicas)
+
+
+def test_a_replica_that_finds_anothers_logical_volume_in_its_place_gives_way_to_one_with_another_number() -> None:
+    """A person judges what is there. The number is taken until the other one is made: so that one comes first."""
+    alone = barred(volume(BOTH, [D, D, D], new=(2,)), 2)
+    assert said(alone) == ["Create Diskful: DiskfulCount"]
+    assert 2 not in free_ids(alone)
+    assert said(barred(volume(BOTH, [D, D, D, D], new=(2, 3)), 2)) == ["Delete v-2: LVExists"]
+    assert said(barred(volume(BOTH, [D, D, D]), 2)) == [], "a member has its own"
 
 
 @given(

@@ -29,6 +29,7 @@ from enum import Enum
 from typing import Final
 
 from quorate.api import annotation_keys
+from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.maintenance.action import Marker
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
@@ -213,6 +214,8 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
     if missing and len(counted) <= promise.diskful and _has_room(view, promise):
         why = f"{len(staying)} of {promise.diskful} diskful replicas are to stay"
         yield Request(Deed.CREATE, "DiskfulCount", why, ReplicaType.DISKFUL)
+    if not missing:
+        yield from _barred(view)
     yield from _useless(view, counted, fates)
     # Of several that should go, some may have to stay until there are more: each leaves the promised copies behind.
     ready = {name for name in good_copies(view) if fates.get(name) is not Fate.DELETED}
@@ -228,6 +231,23 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
         spare = _spare(view, staying, promise.diskful)
         if spare is not None:
             yield _deletion(spare, "DiskfulCount", f"{len(staying)} diskful replicas, {promise.diskful} are enough")
+
+
+def _barred(view: VolumeView) -> Iterator[Request]:
+    """Those that found another's logical volume where theirs was to be, once somebody else is on its way.
+
+    A drive that comes back may bring the logical volume of a replica that is gone, which had the same number. What is
+    on it is for a person to judge. Another replica has another number, and may lie beside it.
+    """
+    for replica in view.replicas:
+        if _is_barred(replica) and not replica.replica.deleting:
+            yield _deletion(replica, "LVExists", "another one takes its place, under another number")
+
+
+def _is_barred(replica: ReplicaView) -> bool:
+    never_had_data = replica.member is None and not replica.replica.status.drbd.actual.initial_sync_completed
+    found = (volume.status.reason for volume in replica.volumes)
+    return never_had_data and LogicalVolumeFailure.LV_EXISTS.code in found
 
 
 def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
@@ -345,8 +365,8 @@ def _may_come(view: VolumeView, node: NodeName, now: datetime) -> bool:
 
 
 def _counts(replica: ReplicaView) -> bool:
-    """A replica that has left, and is only kept for a drive's sake, does not count."""
-    return replica.member is not None or not replica.replica.deleting
+    """A replica that has left and is only kept for a drive's sake does not count, nor one that cannot be made."""
+    return replica.member is not None or not (replica.replica.deleting or _is_barred(replica))
 
 
 def _has_room(view: VolumeView, promise: Layout, coming: int = 0) -> bool:
