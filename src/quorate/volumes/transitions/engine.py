@@ -9,7 +9,9 @@ In this order, the first that has something to write ends the pass:
     new           the first proposal that may begin
     replicas      what should be created, deleted or changed so that a transition can follow
 
-Whatever waits says why, in the transition or in the replica's request.
+Whatever waits says why, in the transition or in the replica's request. Nothing at all is done while some member shows
+a revision that the volume does not have: its status was restored from a backup, and what members said of a later one
+confirms nothing of this. They are told this one, and then say so.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from quorate.api.storage.datamesh import Step, StepStatus, Transition
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.life import Advance
+from quorate.volumes.naming import named
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, confirmation, requests
 from quorate.volumes.transitions.catalogue import FORGET, RULES
@@ -31,13 +34,16 @@ from quorate.volumes.transitions.rules import Locks, no_locks
 from quorate.volumes.transitions.turning import abandoned, turned
 from quorate.volumes.transitions.walking import Walk, begin, walk
 from quorate.volumes.view import VolumeView
-from quorate.volumes.waits import Wait
+from quorate.volumes.waits import Blocker, Wait
 
 
 def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance | None:
     """What life asks for in this pass; None: the volume is not there, or not born yet."""
     if view.rv is None or view.forming:
         return None
+    later = _later_revision(view)
+    if later is not None:
+        return Advance(waits=(later,))
     going = Walk(view, now, locks)
     waits: dict[ReplicaName | None, Wait] = {}
     status = _turned_back(view, now) or _under_way(going, waits) or _taken_back(view) or _forgotten(view)
@@ -56,6 +62,20 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         waits=(*waits.values(), *requests.waits(view, now)),
         again=_look_again(view, now),
     )
+
+
+def _later_revision(view: VolumeView) -> Wait | None:
+    revision = view.volume.status.datamesh_revision
+    shown = {
+        replica.name: replica.replica.status.datamesh_revision
+        for replica in view.replicas
+        if replica.member is not None and replica.fresh and replica.replica.status.datamesh_revision > revision
+    }
+    if not shown:
+        return None
+    blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in shown)
+    told = f"{named(view, shown)} still show revision {max(shown.values())}, and the volume has {revision}"
+    return Wait("LaterRevisionShown", told, blockers)
 
 
 def _look_again(view: VolumeView, now: datetime) -> float | None:
