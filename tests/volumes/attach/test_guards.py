@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
+
 import pytest
 
 from quorate.api.conditions.rvr import Ready
@@ -11,6 +13,7 @@ from quorate.api.storage.datamesh import Step, StepStatus, Transition, Transitio
 from quorate.api.storage.drbd import CommandError
 from quorate.api.struct import replace
 from quorate.volumes.attach.guards import may_forbid_two, not_primary_yet, still_primary, why_not
+from quorate.volumes.attach.verdicts import publish_succeeded
 from quorate.volumes.view import VolumeView
 from tests.volumes.attach.making import ONE, THREE, TIE, TWO, attached, cut, of, transition, with_role, with_two_allowed
 from tests.volumes.replica.making import (
@@ -18,6 +21,7 @@ from tests.volumes.replica.making import (
     A,
     D,
     name,
+    node,
     node_name,
     picture,
     spoilt,
@@ -95,6 +99,24 @@ def test_who_is_still_there_is_waited_for() -> None:
     assert why(leaving, 1) == "WaitingForDetach"
     demoted = spoilt(with_member(of(THREE, 1), 0, attached=False), 0, with_role("Primary"))
     assert why(demoted, 1) == "WaitingForDetach"
+
+
+def test_of_one_that_is_waited_for_it_is_said_that_its_agent_is_silent() -> None:
+    leaving = attached(of(THREE, 1), 0)
+    silent = spoilt(leaving, 0, lambda each: changed(each, node=node(0, fresh=False)))
+    told = [wait.message for view in (leaving, silent) if (wait := why_not(view, node_name(1))) is not None]
+    assert told == ["it is detached first on n0", "it is detached first on n0, whose agent is silent"]
+
+
+def test_what_is_published_where_io_stands_says_so() -> None:
+    serving = attached(of(THREE, 0), 0)
+    assert serving.rv is not None
+    spec = replace(serving.rv.spec, publish_on=(node_name(0),))
+    serving = changed(serving, rv=replace(serving.rv, spec=spec))
+    standing = spoilt(serving, 0, with_device(quorum=False))
+    assert "I/O stands" not in publish_succeeded(serving).message
+    verdict = publish_succeeded(standing)
+    assert (verdict.reason, verdict.message) == ("Published", "I/O stands on n0: no quorum")
 
 
 def test_a_second_primary_needs_leave_from_every_member() -> None:

@@ -325,6 +325,7 @@ REALISED = [
     (HOMELESS, rvr.DRBDConfigured.PENDING_SCHEDULING, ""),
     (without_membership(picture(disks={}), 0), rvr.DRBDConfigured.WAITING_FOR_BACKING_VOLUME, ""),
     (NEWCOMER, rvr.DRBDConfigured.PENDING_DATAMESH_JOIN, ""),
+    (changed(NEWCOMER, rv=None), rvr.DRBDConfigured.PENDING_DATAMESH_JOIN, "there is no ReplicatedVolume pvc-1"),
     (NO_ADDRESS, rvr.DRBDConfigured.APPLYING_CONFIGURATION, ""),
     (
         spoilt(picture(), 0, with_status(datamesh_revision=REVISION - 1)),

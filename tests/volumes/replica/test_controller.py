@@ -242,6 +242,16 @@ def test_people_are_told_when_a_replica_stops_being_ready() -> None:
     assert (event.reason, event.warning) == ("AgentNotReady", True)
 
 
+def test_that_a_step_is_being_applied_is_no_event() -> None:
+    view = settled(picture())
+    assert view.rv is not None
+    status = view.rv.status
+    forgetting = replace(status.datamesh, forget=(7,))
+    told_to_forget = with_rv(view, datamesh=forgetting, datamesh_revision=status.datamesh_revision + 1)
+    assert told(decided(told_to_forget)).reported
+    assert decided(told_to_forget).events == ()
+
+
 def forming(view: VolumeView, began: timedelta) -> VolumeView:
     started = NOW - began
     transition = Transition(

@@ -56,6 +56,15 @@ def test_a_silent_member_that_is_still_connected_is_not_excused() -> None:
     assert story.waits() == "StillConnected: v-2 on n2 is silent, yet connected with v-0 on n0, v-1 on n1"
 
 
+def test_where_the_rest_is_no_volume_it_is_said_that_a_person_can_give_the_member_up() -> None:
+    story = begin(CONSISTENCY, [D, D], 0)
+    story.lose(1)
+    story.add(2, D)
+    story.controller()
+    assert story.waits().startswith("NoQuorum: the members that are here have no quorum without v-1 on n1; ")
+    assert "given up by a person's word (force-remove, force-detach)" in story.waits()
+
+
 def test_one_that_falls_silent_in_the_middle_of_a_step_is_excused_in_one_more_revision() -> None:
     story = begin(BOTH, [D, D, D], 0)
     story.add(3, D)

@@ -124,11 +124,17 @@ def _others(view: VolumeView, member: Member) -> Wait | None:
     others = [each for each in using(view) if each is not member]
     leaving = [each for each in others if not each.attached or each.node_name not in served(view)]
     if leaving:
-        names = ", ".join(each.node_name for each in leaving)
+        names = ", ".join(f"{each.node_name}{_unheard(view, each)}" for each in leaving)
         return Wait("WaitingForDetach", f"it is detached first on {names}", _blockers(leaving))
     if others:
         return _not_allowed(view) or not_now(view)
     return _being_zeroed(view)
+
+
+def _unheard(view: VolumeView, member: Member) -> str:
+    """That nobody there can be asked: it is waited for, or detached by force."""
+    replica = view.replica(member.name)
+    return "" if replica is not None and replica.fresh else ", whose agent is silent"
 
 
 def _not_allowed(view: VolumeView) -> Wait | None:

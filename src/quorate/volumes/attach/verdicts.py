@@ -51,7 +51,8 @@ def publish_succeeded(view: VolumeView) -> Verdict:
         return PublishSucceeded.NOTHING_TO_PUBLISH()
     missing = [node for node in asked if not _is_usable(view, node)]
     if not missing:
-        return PublishSucceeded.PUBLISHED()
+        standing = [node for node in asked if _stands(view, node)]
+        return PublishSucceeded.PUBLISHED(f"I/O stands on {', '.join(standing)}: no quorum" if standing else "")
     said = [(node, why_not(view, node)) for node in missing]
     for code, reason in _BY_CODE.items():
         told = [wait.message for _, wait in said if wait is not None and wait.reason == code]
@@ -94,6 +95,11 @@ def _unguarded(view: VolumeView) -> str:
 def _is_usable(view: VolumeView, node: NodeName) -> bool:
     member = member_on(view, node)
     return member is not None and member.attached and view.state_of(member.name).role == Role.PRIMARY
+
+
+def _stands(view: VolumeView, node: NodeName) -> bool:
+    member = member_on(view, node)
+    return member is not None and view.state_of(member.name).quorum is False
 
 
 def _held_open(view: VolumeView) -> Verdict | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from quorate.api import conditions
 from quorate.api.conditions.rvr import BackingVolumeReady, Ready
@@ -42,6 +42,9 @@ from quorate.volumes.replica.subject import Subject, Verdicts
 from quorate.volumes.settling import is_copying, untold
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.watches import OF_REPLICAS, REST
+
+#: Why a replica that was ready is not, although nothing is wrong.
+_NO_NEWS: Final = (Ready.TERMINATING.code, Ready.NOT_CONFIGURED.code)
 
 
 def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
@@ -158,7 +161,8 @@ def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
     known = conditions.find(obj.status.conditions, Ready)
     if known is None or known.reason == ready.reason:
         return
-    worse = known.reason == Ready.READY.code and ready.reason != Ready.TERMINATING.code
+    # One that applies a step does what it is there for: whatever fails has a reason of its own.
+    worse = known.reason == Ready.READY.code and ready.reason not in _NO_NEWS
     if worse or ready.reason == Ready.READY.code:
         yield PlanEvent(obj, ready.reason, ready.message, warning=worse)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus
@@ -39,6 +40,9 @@ from quorate.volumes.transitions.members import (
 from quorate.volumes.transitions.rules import SLOWNESS
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Blocker, Wait
+
+#: What there is to do about a member that the others are no volume without.
+_BY_FORCE: Final = "; who is away is waited for, or given up by a person's word (force-remove, force-detach)"
 
 
 def unconfirmed(view: VolumeView, revision: int) -> tuple[Member, ...]:
@@ -143,11 +147,11 @@ def _unserved(view: VolumeView, away: set[ReplicaName]) -> Wait | None:
     promised = promise.minimum_redundancy if promise is not None else 1
     good = [name for name in good_copies(view) if name not in away]
     if not is_serving(view) or not away.issuperset(without_quorum(view)):
-        return _refusal("NoQuorum", "the members that are here have no quorum without it", away)
+        message = f"the members that are here have no quorum without {named(view, away)}{_BY_FORCE}"
+        return _refusal("NoQuorum", message, away)
     if len(good) < promised or not any(is_up(view, name) for name in good):
-        return _refusal(
-            "CopiesMissing", f"{len(good)} of {promised} promised copies are here: {named(view, good)}", away
-        )
+        message = f"{len(good)} of {promised} promised copies are here: {named(view, good)}{_BY_FORCE}"
+        return _refusal("CopiesMissing", message, away)
     votes = voters(view.members)
     votes_here = [member for member in votes if member.name not in away]
     lost = [member.name for member in tie_breakers(view.members) if member.name in away]

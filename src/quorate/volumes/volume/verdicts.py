@@ -121,7 +121,7 @@ def quorum_configured(view: VolumeView) -> Verdict:
     changing = [each for each in status.datamesh_transitions if each.group in _VOTES]
     if changing:
         waits = [each.name for each in view.replicas if each.member and not each.confirms(status.datamesh_revision)]
-        told = f"not confirmed by {named(view, waits)}" if waits else changing[0].message
+        told = changing[0].message or (f"not confirmed by {named(view, waits)}" if waits else "")
         return QuorumConfigured.QUORUM_CHANGE_IN_PROGRESS(f"{changing[0].type}: {told}" if told else "")
     promised, held = layout_of(view.configuration).minimum_redundancy, status.drbd.config.quorum_minimum_redundancy
     if held is None or held < promised:

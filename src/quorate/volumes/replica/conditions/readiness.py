@@ -50,6 +50,8 @@ def ready(subject: Subject, others: Verdicts) -> Verdict:
         found = others[condition.__name__]
         if found.status in bad:
             return reason(f"{found.reason}: {found.message}")
+    if subject.view.rv is None:
+        return Ready.NOT_CONFIGURED(f"there is no ReplicatedVolume {subject.view.name}")
     if not subject.is_member:
         return Ready.NOT_CONFIGURED("not a member of the datamesh yet")
     return Ready.READY()

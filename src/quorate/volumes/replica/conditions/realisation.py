@@ -73,7 +73,8 @@ def drbd_configured(subject: Subject, others: Verdicts) -> Verdict:
             return DRBDConfigured.WAITING_FOR_BACKING_VOLUME(others[BackingVolumeReady.__name__].message)
         if subject.replica.address is None:
             return DRBDConfigured.APPLYING_CONFIGURATION(others[AddressConfigured.__name__].message)
-        return DRBDConfigured.PENDING_DATAMESH_JOIN()
+        lost = f"there is no ReplicatedVolume {subject.view.name} to join" if subject.view.rv is None else ""
+        return DRBDConfigured.PENDING_DATAMESH_JOIN(lost)
     adjusted = others[ConfigurationAdjusted.__name__]
     if adjusted.status is ConditionStatus.FALSE:
         return DRBDConfigured.CONFIGURATION_FAILED(f"{adjusted.reason}: {adjusted.message}")
