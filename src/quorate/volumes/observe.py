@@ -44,8 +44,11 @@ def _volume_in(replica: str) -> str:
     return replica[:-2]
 
 
+REPLICAS_INDEX: Final = Index(
+    ReplicatedVolumeReplica, REPLICAS_OF, lambda replica: (replica.spec.replicated_volume_name,)
+)
 INDEXES: Final[tuple[Index[Any], ...]] = (
-    Index(ReplicatedVolumeReplica, REPLICAS_OF, lambda replica: (replica.spec.replicated_volume_name,)),
+    REPLICAS_INDEX,
     Index(ReplicatedVolumeAttachment, ATTACHMENTS_OF, lambda wish: (wish.spec.replicated_volume_name,)),
     Index(
         LVMLogicalVolume,

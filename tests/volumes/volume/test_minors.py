@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.api.meta import ObjectMeta
+from quorate.api.meta import ObjectMeta, VolumeName
 from quorate.api.quantity import Quantity
-from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeSpec, ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
+from quorate.api.storage.rvr import ReplicatedVolumeReplicaSpec
 from quorate.api.struct import replace
 from quorate.engine import PatchStatus
-from quorate.volumes.volume.minors import AT_ONCE, Minors, decide
+from quorate.volumes.volume.minors import AT_ONCE, THE_MINORS, Minors, decide, observe
+from tests.volumes.test_observe import FixedReader
 from tests.volumes.volume.making import NOW, C, ago, members_of
 
 
@@ -32,10 +35,16 @@ def volume(
     )
 
 
-def after(*volumes: ReplicatedVolume) -> dict[str, int | None]:
+def after(*volumes: ReplicatedVolume, **in_use: int) -> dict[str, int | None]:
     """The minors once what is decided has been written, again and again until there is nothing to write."""
     known = {each.name: each for each in volumes}
-    while steps := decide(Minors(tuple(sorted(known.values(), key=lambda each: each.name))), NOW, Random(1)).steps:
+
+    def seen() -> Minors:
+        found = tuple(sorted(known.values(), key=lambda each: each.name))
+        lost = {each.name for each in found if each.status.drbd.config.device_minor is None}
+        return Minors(found, {name: minor for name, minor in in_use.items() if name in lost})
+
+    while steps := decide(seen(), NOW, Random(1)).steps:
         for step in steps:
             assert isinstance(step, PatchStatus)
             assert step.if_unchanged
@@ -92,3 +101,22 @@ def test_a_pass_gives_out_no_more_than_so_many_at_once() -> None:
     many = tuple(volume(f"v{number:03}") for number in range(AT_ONCE + 20))
     assert len(decide(Minors(many), NOW, Random(1)).steps) == AT_ONCE
     assert sorted(map(int, filter(lambda minor: minor is not None, after(*many).values()))) == list(range(AT_ONCE + 20))  # type: ignore[arg-type]
+
+
+def test_a_volume_that_has_lost_its_status_keeps_the_number_that_its_device_has() -> None:
+    assert after(volume("lost"), volume("new", age=9), lost=0) == {"lost": 0, "new": 1}
+    # Somebody unformed was given it meanwhile.
+    assert after(volume("lost"), volume("new", 0, age=9), lost=0) == {"lost": 0, "new": 1}
+    # Two devices with one number: neither is given another. An event says so.
+    assert after(volume("lost"), volume("formed", 0, age=9, formed=True), lost=0) == {"lost": None, "formed": 0}
+
+
+def test_a_number_in_use_is_read_off_the_replicas_of_a_volume_without_one() -> None:
+    def replica(of: str, minor: int | None) -> ReplicatedVolumeReplica:
+        spec = ReplicatedVolumeReplicaSpec(replicated_volume_name=VolumeName(of), type=ReplicaType.DISKFUL)
+        found = ReplicatedVolumeReplica(metadata=ObjectMeta(name=f"{of}-0"), spec=spec)
+        drbd = replace(found.status.drbd, config=replace(found.status.drbd.config, device_minor=minor))
+        return replace(found, status=replace(found.status, drbd=drbd))
+
+    objects = (volume("lost"), volume("new"), volume("b", 5), replica("lost", 7), replica("new", None), replica("b", 5))
+    assert observe(FixedReader(objects, {}), THE_MINORS).in_use == {"lost": 7}

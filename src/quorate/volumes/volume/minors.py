@@ -3,20 +3,24 @@
 One key and one worker give them out, from a cache that has its own writes, so no two volumes can get one. If two have
 one all the same (somebody wrote it, or a backup was restored), the younger volume loses it, unless it has been formed:
 then its device is in use under that name, and a person must decide: an event on it says so.
+
+A volume that has lost its status has not lost its device: its replicas still say under which number it is. It keeps
+that one, and nobody else gets it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import Final
 
 from quorate.api.meta import Resource
-from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, no_keys
+from quorate.volumes.observe import REPLICAS_INDEX, REPLICAS_OF
 
 THE_MINORS: Final = Key("", "device-minors")
 #: DRBD's largest minor.
@@ -30,11 +34,34 @@ class Minors:
     """Every volume, by name."""
 
     volumes: tuple[ReplicatedVolume, ...]
+    #: By the name of a volume that has none: the number under which its replicas have their devices.
+    in_use: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, volume: ReplicatedVolume) -> int | None:
+        """The number that a volume has, or had before it lost its status."""
+        minor = volume.status.drbd.config.device_minor
+        return minor if minor is not None else self.in_use.get(volume.name)
+
+    def has_device(self, volume: ReplicatedVolume) -> bool:
+        """Whether its members have been told of one another: its device may exist."""
+        return bool(volume.status.datamesh.members) or volume.name in self.in_use
+
+    def age(self, volume: ReplicatedVolume) -> tuple[bool, str, str]:
+        """Formed ones first: a device that may be in use keeps its name. Then the older."""
+        return not self.has_device(volume), str(volume.metadata.creation_timestamp or ""), volume.name
 
 
 def observe(reader: Reader, _: Key) -> Minors:
     """All of them: uniqueness is a matter of all."""
-    return Minors(reader.list(ReplicatedVolume))
+    volumes = reader.list(ReplicatedVolume)
+    in_use = {
+        volume.name: minor
+        for volume in volumes
+        if volume.status.drbd.config.device_minor is None
+        for replica in reader.find(ReplicatedVolumeReplica, REPLICAS_OF, volume.name)
+        if (minor := replica.status.drbd.config.device_minor) is not None
+    }
+    return Minors(volumes, in_use)
 
 
 def decide(minors: Minors, _: datetime, __: Random) -> Plan:
@@ -42,46 +69,36 @@ def decide(minors: Minors, _: datetime, __: Random) -> Plan:
     holders: dict[int, ReplicatedVolume] = {}
     lacking: list[ReplicatedVolume] = []
     for volume in minors.volumes:
-        minor = volume.status.drbd.config.device_minor
+        minor = minors.of(volume)
         if minor is None:
             lacking.append(volume)
         elif minor in holders:
-            elder, younger = sorted((holders[minor], volume), key=_age)
+            elder, younger = sorted((holders[minor], volume), key=minors.age)
             holders[minor] = elder
             lacking.append(younger)
         else:
             holders[minor] = volume
     events = tuple(
-        _taken(volume, holders[minor])
+        _taken(volume, holders[minor], minor)
         for volume in lacking
-        if _is_formed(volume) and not volume.deleting and (minor := _minor(volume)) is not None
+        if minors.has_device(volume) and not volume.deleting and (minor := minors.of(volume)) is not None
     )[:AT_ONCE]
-    lacking = [volume for volume in lacking if not volume.deleting and not _is_formed(volume)]
-    if not lacking:
-        return Plan(events=events) if events else NOTHING
-    lacking.sort(key=_age)
+    lacking = [volume for volume in lacking if not volume.deleting and not minors.has_device(volume)]
+    lacking.sort(key=minors.age)
     free = (minor for minor in range(LARGEST + 1) if minor not in holders)
+    given = [(volume, minor) for minor, volume in holders.items() if volume.name in minors.in_use]
+    given += zip(lacking[:AT_ONCE], free, strict=False)
     # The pass that sees these goes on with the rest.
-    writes = tuple(_write(volume, minor) for volume, minor in zip(lacking[:AT_ONCE], free, strict=False))
-    return Plan(writes=writes, events=events)
+    writes = tuple(_write(volume, minor) for volume, minor in given[:AT_ONCE])
+    return Plan(writes=writes, events=events) if writes or events else NOTHING
 
 
-def _taken(volume: ReplicatedVolume, holder: ReplicatedVolume) -> PlanEvent:
+def _taken(volume: ReplicatedVolume, holder: ReplicatedVolume, minor: int) -> PlanEvent:
     words = (
-        f"device minor {_minor(volume)} is volume {holder.name}'s as well, and both have been formed:"
+        f"device minor {minor} is volume {holder.name}'s as well, and both have been formed:"
         " no node can have a replica of both; one of them has to be restored from a copy, or deleted"
     )
     return PlanEvent(volume, "DeviceMinorTaken", words, warning=True)
-
-
-def _age(volume: ReplicatedVolume) -> tuple[bool, str, str]:
-    """Formed ones first: a device that may be in use keeps its name. Then the older."""
-    return not _is_formed(volume), str(volume.metadata.creation_timestamp or ""), volume.name
-
-
-def _is_formed(volume: ReplicatedVolume) -> bool:
-    """Whether its members have been told of one another: its device may exist."""
-    return bool(volume.status.datamesh.members)
 
 
 def _minor(volume: ReplicatedVolume) -> int | None:
@@ -106,8 +123,9 @@ def _matters(before: ReplicatedVolume | None, after: ReplicatedVolume | None) ->
 
 MINORS = Controller(
     name="device-minor",
-    watches=(Watch(ReplicatedVolume, _all, when=_matters),),
+    watches=(Watch(ReplicatedVolume, _all, when=_matters), Watch(ReplicatedVolumeReplica, no_keys)),
     observe=observe,
     decide=decide,
+    indexes=(REPLICAS_INDEX,),
     workers=1,
 )
