@@ -121,6 +121,31 @@ def test_words_alone_wait_while_something_else_has_just_changed() -> None:
     assert decided(every, NOW + timedelta(seconds=1)).status is not None
 
 
+def cut_off(found: ReplicaView, *numbers: int) -> ReplicaView:
+    """The replica, out of touch with these."""
+    drbd = found.replica.status.drbd
+    assert drbd.status is not None
+    links = tuple(
+        replace(link, connection_state="Connecting", peer_devices=()) if link.peer_node_id in numbers else link
+        for link in drbd.status.connections
+    )
+    status = replace(found.replica.status, drbd=replace(drbd, status=replace(drbd.status, connections=links)))
+    return changed(found, replica=replace(found.replica, status=status))
+
+
+def test_people_are_told_once_when_a_volume_survives_less_than_it_promises_and_when_it_does_again() -> None:
+    view = formed()
+    whole = settled(changed(view, replicas=tuple(as_ready(each) for each in view.replicas)))
+    first, second, third = whole.replicas
+    lame = changed(whole, replicas=(cut_off(first, 2), cut_off(second, 2), cut_off(third, 0, 1)))
+    (event,) = decided(lame).events
+    assert (event.reason, event.warning) == ("Degraded", True)
+    assert decided(settled(lame)).events == ()
+    mended = changed(settled(lame), replicas=whole.replicas)
+    (event,) = decided(mended).events
+    assert (event.reason, event.warning) == ("Resilient", False)
+
+
 def test_it_is_the_last_flip_that_words_wait_for() -> None:
     view = settled(formed())
     status = view.volume.status

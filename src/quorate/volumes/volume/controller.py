@@ -7,8 +7,10 @@ from random import Random
 from typing import Any
 
 from quorate.api import conditions, finalizers, labels
+from quorate.api.conditions.rv import Resilient
 from quorate.api.core import Lease
 from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.engine import (
     NOTHING,
@@ -105,19 +107,27 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
     intended = replace(rv, status=status)
     if outcome.advances:
         written = PatchStatus(rv, intended, if_unchanged=True)
-        return Plan(transition=written, events=_events(rv, outcome), requeue_after=_soonest(outcome.again))
+        return Plan(transition=written, events=_events(rv, outcome, status), requeue_after=_soonest(outcome.again))
     patience = held_back(rv.status, status, now)
     if patience is not None:
         return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
     again = _soonest(outcome.again)
-    return Plan(writes=writes, status=PatchStatus(rv, intended), events=_events(rv, outcome), requeue_after=again)
+    return Plan(
+        writes=writes, status=PatchStatus(rv, intended), events=_events(rv, outcome, status), requeue_after=again
+    )
 
 
-def _events(rv: ReplicatedVolume, outcome: Outcome) -> tuple[PlanEvent, ...]:
-    if outcome.event is None:
-        return ()
-    reason, message = outcome.event
-    return (PlanEvent(rv, reason, message, warning=outcome.wait is not None),)
+def _events(rv: ReplicatedVolume, outcome: Outcome, status: ReplicatedVolumeStatus) -> tuple[PlanEvent, ...]:
+    """What the outcome has to tell, and that the volume survives less than it promises, or all of it again."""
+    found = []
+    if outcome.event is not None:
+        reason, message = outcome.event
+        found.append(PlanEvent(rv, reason, message, warning=outcome.wait is not None))
+    degraded = Resilient.DEGRADED.code
+    was, now = (conditions.find(each.conditions, Resilient) for each in (rv.status, status))
+    if was is not None and now is not None and was.status is not now.status and degraded in (was.reason, now.reason):
+        found.append(PlanEvent(rv, now.reason, now.message, warning=now.reason == degraded))
+    return tuple(found)
 
 
 def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:
