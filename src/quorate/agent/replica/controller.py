@@ -26,7 +26,7 @@ from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
 from quorate.api.meta import VolumeName
-from quorate.api.names import CLUSTER
+from quorate.api.names import CLUSTER, logical_volume
 from quorate.api.storage.drbd import DrbdConfig
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
@@ -53,6 +53,14 @@ log = get_logger(__name__)
 REST = 0.02
 
 _DEFAULTS = ClusterConfigSpec()
+
+
+def _named(replica: ReplicatedVolumeReplica) -> str:
+    """What its disk is called, also before anybody has said so."""
+    spec = replica.spec
+    if spec.lvm_volume_group_name is None:
+        return ""
+    return logical_volume(replica.name, spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name or "")
 
 
 def _volume_of_disk(volume: LVMLogicalVolume) -> Iterable[Key]:
@@ -175,7 +183,8 @@ class Replicas:
         sighting, whole, volumes = memory.resource(resource), memory.whole_kernel, memory.logical_volumes
         owner, created = status.lvm_logical_volume_name, status.drbd.actual.metadata_created
         work = resource_work(resource)
-        volume = reader.get(LVMLogicalVolume, owner) if owner else None
+        disk = owner or _named(replica)
+        volume = reader.get(LVMLogicalVolume, disk) if disk else None
         return View(
             replica=replica,
             node_name=node.name,

@@ -199,7 +199,7 @@ def _is_realised_by_being_down(view: View) -> bool:
 
 def _end(view: View, now: datetime, walk: _Walk) -> Decision:
     if deletion.is_clean(view):
-        return Decision(status=view.replica.status, release=True)
+        return Decision(status=view.replica.status, release=not deletion.keeps_its_disk(view))
     if walk.through((wait_for_work, look_at_files)):
         walk.take(deletion.take_away(view, now))
     return walk.decision(realised=False)

@@ -22,6 +22,14 @@ def is_clean(view: View) -> bool:
     return view.without_files and (view.status is None or is_foreign(view)) and not view.busy
 
 
+def keeps_its_disk(view: View) -> bool:
+    """Whether it has never been a member, as the API has it, and its disk is still there.
+
+    On that may be more than the API knows of, and whoever removes it asks this object (``lvm.piece``): it goes last.
+    """
+    return not view.config.datamesh_revision and view.logical_volume is not None
+
+
 def take_away(view: View, now: datetime) -> Verdict:
     """``down``, then the files. A device that is held open says by whom, and is tried again."""
     if view.status is not None:
