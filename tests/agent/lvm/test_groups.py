@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as but
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -12,17 +13,21 @@ from quorate.agent.lvm.drives import as_seen, drive_behind, selected
 from quorate.agent.lvm.failures import meaning
 from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
+from quorate.agent.lvm.looker import Looker
 from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
+from quorate.agent.lvm.volume_groups import AFTER_JUDGING, VolumeGroups
 from quorate.agent.memory import Outcome
+from quorate.agent.node import Node
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import DeviceSelector, VolumeGroupPhase
 from quorate.api.struct import replace
+from quorate.engine import Key, Reader
 from quorate.engine.simulation import Simulation, run
 from tests.agent.lvm.fake import MIB, FakeMachine
-from tests.agent.lvm.rig import Rig, drive, lvg
+from tests.agent.lvm.rig import HERE, Rig, drive, lvg
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VG0 = SeenGroup("vg0", "uuid-vg0", 256 * MIB, 128 * MIB, 4 * MIB)
@@ -299,5 +304,35 @@ def test_a_group_is_made_with_its_pools_and_then_left_alone() -> None:
         await sim.clock.sleep(3600)
         assert (await rig.store.get(LVMVolumeGroup, "disk-1")).metadata.resource_version == version
         assert len(machine.changing()) == 2
+
+    run(main, seed=1)
+
+
+class FakeReader:
+    """One group on one drive."""
+
+    def list(self, cls: type[Any]) -> tuple[Any, ...]:
+        return (lvg(),) if cls is LVMVolumeGroup else (drive(),)
+
+    def get(self, *_: object) -> None:
+        return None
+
+
+def test_a_look_at_groups_that_have_rested_is_judged_and_the_next_follows() -> None:
+    """A pass that asked to be called again after no time at all would be refused, and so never end."""
+
+    class Looked(FakeReader):
+        known_volumes, known_groups, groups_at = SeenVolumes(()), AS_IT_SHOULD_BE, NOW
+        current_volumes, current_groups = SeenVolumes(()), None
+
+        def groups_rest(self) -> float:
+            return 0.0
+
+    async def main(sim: Simulation) -> None:
+        node = Node(HERE, FakeMachine(), clock=sim.clock, random=sim.random("agent"))
+        groups = VolumeGroups(node, cast("Looker", Looked()), Key("", "groups"))
+        view = groups.observe(cast("Reader", Looked()), Key("", "groups"))
+        assert view is not None
+        assert groups.decide(view, NOW, sim.random("decide")).requeue_after == AFTER_JUDGING
 
     run(main, seed=1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
+from typing import Final
 
 from quorate.agent.backoff import wait_before_retry
 from quorate.agent.lvm.drives import as_seen
@@ -23,6 +24,9 @@ from quorate.api.meta import Resource
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch, Write, no_keys
+
+#: Seconds until groups that have rested are looked at again, when the last look is only judged now.
+AFTER_JUDGING: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class VolumeGroups:
             views,
             low_water_percent=disks.low_water_percent,
             looked_at=looker.groups_at,
-            look_again=rest if any(doubts) else None,
+            look_again=(rest or AFTER_JUDGING) if any(doubts) else None,
         )
 
     def decide(self, view: GroupsView, now: datetime, _: Random) -> Plan:
