@@ -34,11 +34,11 @@ def not_ready_since(node: Node) -> datetime | None:
 
 
 def grace_left(node: Node, grace: Duration, now: datetime) -> float | None:
-    """Seconds until a node that is not ready counts as lost, zero if it does; None: no such time is set."""
+    """Seconds until a node that is not ready counts as lost, zero if it does; None: no such time is set.
+
+    A time in the future is another clock's: the grace is then whole.
+    """
     since = not_ready_since(node)
-    return time_left(since, grace, now) if since is not None else None
-
-
-def time_left(since: datetime, grace: Duration, now: datetime) -> float:
-    """Seconds of a grace that began then. A time in the future is another clock's: the grace is then whole."""
+    if since is None:
+        return None
     return max(0.0, grace.seconds - max(0.0, (now - since).total_seconds()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from quorate.api import core, labels, names
@@ -138,16 +137,7 @@ def _node_names(
 
 
 def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]) -> Mapping[NodeName, NodeView]:
-    return {name: _node(reader, config, name) for name in wanted}
-
-
-def _node(reader: Reader, config: ClusterConfigSpec, name: NodeName) -> NodeView:
-    machine, fresh = reader.get(core.Node, name), agent_is_fresh(reader, config, name)
-    if machine is not None:
-        return NodeView(name, machine, fresh)
-    lease = reader.get(Lease, names.agent_lease(name), names.NAMESPACE)
-    heard = lease.spec.renew_time if lease is not None else None
-    return NodeView(name, machine, fresh, datetime.fromisoformat(heard) if heard is not None else None)
+    return {name: NodeView(name, reader.get(core.Node, name), agent_is_fresh(reader, config, name)) for name in wanted}
 
 
 def _replicas(

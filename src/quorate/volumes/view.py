@@ -62,8 +62,6 @@ class NodeView:
     machine: core.Node | None
     #: Its agent has renewed its Lease lately: what it reports counts.
     fresh: bool
-    #: Where there is no core Node: when its agent last renewed its Lease, by that agent's clock.
-    heard: datetime | None = None
 
     @property
     def gone(self) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from quorate.api import annotation_keys
 from quorate.api.meta import NodeName
-from quorate.placement.grace import grace_left, grace_period, is_ready, time_left
+from quorate.placement.grace import grace_left, grace_period, is_ready
 from quorate.volumes.view import VolumeView
 
 
@@ -16,23 +16,20 @@ def is_gone(view: VolumeView, node: NodeName) -> bool:
 
 
 def left_of_grace(view: VolumeView, node: NodeName, now: datetime) -> float | None:
-    """Seconds until a node that is gone or not ready counts as lost, zero if it does; None: it is ready, or speaks."""
+    """Seconds until a node that is not ready counts as lost, zero if it does; None: it is ready, or not there."""
     known = view.nodes.get(node)
-    if known is None or (known.machine is None and not known.gone):
+    if known is None or known.machine is None or is_ready(known.machine):
         return None
     policies = (
         view.rsc.spec.eligible_nodes_policy if view.rsc is not None else None,
         view.rsp.spec.eligible_nodes_policy if view.rsp is not None else None,
     )
-    grace = grace_period(view.config, *policies)
-    if known.machine is None:
-        return time_left(known.heard, grace, now) if known.heard is not None else 0.0
-    return None if is_ready(known.machine) else grace_left(known.machine, grace, now)
+    return grace_left(known.machine, grace_period(view.config, *policies), now)
 
 
 def is_past_grace(view: VolumeView, node: NodeName, now: datetime) -> bool:
     """Whether the node counts as lost."""
-    return left_of_grace(view, node, now) == 0.0
+    return is_gone(view, node) or left_of_grace(view, node, now) == 0.0
 
 
 def is_to_be_emptied(view: VolumeView, node: NodeName) -> bool:

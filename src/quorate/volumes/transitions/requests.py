@@ -5,7 +5,7 @@
 | rvr-diskful-count     | as many diskful replicas as the layout has, not counting those on their way out          |
 | rvr-tie-breaker-count | one where the layout has one, unless an access replica is it (M25)                       |
 | rvr-access-count      | one on each node whose turn it is and that has no replica (not Local), while it is       |
-| rvr-missing-node      | none on a node without a core Node whose agent has been silent for longer than the grace |
+| rvr-missing-node      | none on a node without a core Node whose agent is silent                                  |
 | a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
 | rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
 | misplaced             | moved away from a node that the pool does not list any more                              |
@@ -162,8 +162,7 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
     if node is None:
         return None
     if is_gone(view, node):
-        # What is deleted cannot be taken back, and an object that is missing may have been deleted by mistake.
-        return Fate.NODE_GONE if is_past_grace(view, node, now) else None
+        return Fate.NODE_GONE
     if is_past_grace(view, node, now):
         return Fate.NODE_LOST
     if is_to_be_emptied(view, node):
@@ -199,7 +198,7 @@ def _by_force(view: VolumeView) -> Iterator[Request]:
 
 
 def _missing_nodes(view: VolumeView, fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
-    """``rvr-missing-node-controller``: no core Node, and an agent that has been silent for longer than the grace."""
+    """``rvr-missing-node-controller``: no core Node, and an agent that is silent (decision 0008)."""
     for replica in view.replicas:
         if fates.get(replica.name) is Fate.NODE_GONE:
             yield _deletion(replica, "MissingNode", f"there is no node {replica.node_name} any more")
