@@ -28,6 +28,7 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
+#: Of the guard with its commands, and of whoever writes its notes.
 PATIENCE: Final = Patience(first=0.5, longest=5.0)
 NOTE: Final = "note"
 _SUFFIX: Final = ".yields"

@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
-from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node, Wake
-from quorate.agent.replica.duty import Duty, recall
+from quorate.agent.replica.duty import PATIENCE, Duty, recall
 from quorate.agent.replica.kernel import is_primary
 from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
 from quorate.api.storage.drbd import Connection, ConnectionState, DrbdStatus
 from quorate.engine import Key
 
-PATIENCE = Patience(first=0.5, longest=5.0)
 CUT = "cut"
 
 

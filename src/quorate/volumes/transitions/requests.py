@@ -5,7 +5,7 @@
 | rvr-diskful-count     | as many diskful replicas as the layout has, not counting those on their way out          |
 | rvr-tie-breaker-count | one where the layout has one, unless an access replica is it (M25)                       |
 | rvr-access-count      | one on each node whose turn it is and that has no replica (not Local), while it is       |
-| rvr-missing-node      | none on a node without a core Node whose agent is silent                                  |
+| rvr-missing-node      | none on a node without a core Node whose agent is silent                                 |
 | a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
 | rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
 | misplaced             | moved away from a node that the pool does not list any more                              |
@@ -124,9 +124,14 @@ def new_types(asked: Iterable[Request]) -> Mapping[ReplicaName, ReplicaType]:
     return {each.replica: each.type for each in asked if each.deed is Deed.RETYPE and each.replica is not None}
 
 
+def _lives(view: VolumeView) -> bool:
+    """Whether it has been formed, with a promise to keep, and is not on its way out."""
+    return promise_of(view) is not None and not view.forming and not view.volume.deleting
+
+
 def waits(view: VolumeView, now: datetime) -> Iterator[Wait]:
     """Whoever should be moved away and is in use: nothing is done about it before it is detached."""
-    if promise_of(view) is None or view.forming or view.volume.deleting:
+    if not _lives(view):
         return
     for replica in view.replicas:
         fate = fate_of(view, replica, now) if _is_in_use(view, replica) else None
@@ -137,7 +142,7 @@ def waits(view: VolumeView, now: datetime) -> Iterator[Wait]:
 
 def graces(view: VolumeView, now: datetime) -> Iterator[Wait]:
     """Whoever is on a node that is not ready and not yet lost: until when nothing is done about it."""
-    if promise_of(view) is None or view.forming or view.volume.deleting:
+    if not _lives(view):
         return
     for member in view.members:
         left = left_of_grace(view, member.node_name, now)

@@ -133,10 +133,10 @@ def _events(rv: ReplicatedVolume, outcome: Outcome, status: ReplicatedVolumeStat
 def _metadata(rv: ReplicatedVolume, spent: tuple[str, ...] = ()) -> tuple[Patch, ...]:
     """The class as a label, for people who look for its volumes; without annotations that have done their work."""
     metadata = rv.metadata
-    wanted = {} if rv.deleting else _labels(rv)
-    if not spent and wanted.items() <= metadata.labels.items():
+    intended = {} if rv.deleting else _labels(rv)
+    if not spent and intended.items() <= metadata.labels.items():
         return ()
-    found = {**metadata.labels, **wanted}
+    found = {**metadata.labels, **intended}
     kept = {key: value for key, value in metadata.annotations.items() if key not in spent}
     return (Patch(rv, replace(rv, metadata=replace(metadata, labels=found, annotations=kept))),)
 
