@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -157,6 +158,8 @@ class Scene:
 
     async def watch(self, path: str, query: Mapping[str, str], *, count: int, about: str = "", **options: Any) -> Any:
         answer = await self._wire.watch(path, query, count=count, **options)
+        if isinstance(answer.body, list):
+            answer = replace(answer, body=[event for event in answer.body if not _is_plain_bookmark(event)])
         return self._keep(f"WATCH {_shown(path, query)}", about, answer)
 
     def _keep(self, request: str, about: str, answer: Answer) -> Any:
@@ -169,6 +172,18 @@ class Scene:
         entry["answer"] = self.renaming.rename(answer.body)
         self.entries.append(entry)
         return answer.body
+
+
+def _is_plain_bookmark(event: dict[str, Any]) -> bool:
+    """A bookmark that only tells how far the stream is: the real server sends one or not, as its timer happens to run.
+
+    The bookmark that closes a list sent as a stream says so, and is part of the answer.
+    """
+    if event.get("type") != "BOOKMARK" or "annotations" in event["object"]["metadata"]:
+        return False
+    assert event["object"].keys() == {"apiVersion", "kind", "metadata"}, event
+    assert event["object"]["metadata"].keys() == {"resourceVersion"}, event
+    return True
 
 
 def _shown(path: str, query: Mapping[str, str] | None) -> str:

@@ -82,7 +82,7 @@ async def one_namespace(scene: Scene) -> None:
     await scene.watch(f"{GADGETS}/here", {"resourceVersion": start}, count=1, about="one object by its path")
 
 
-async def an_end_with_a_bookmark(scene: Scene) -> None:
+async def an_end_by_the_server(scene: Scene) -> None:
     start: Any = (await scene.get(WIDGETS))["metadata"]["resourceVersion"]
     await scene.post(WIDGETS, widget("a"))
     query = {"resourceVersion": start, "allowWatchBookmarks": "true", "timeoutSeconds": "4"}
