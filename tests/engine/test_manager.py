@@ -175,17 +175,20 @@ def test_two_controllers_that_mean_different_things_by_one_index_are_refused() -
 
 def test_the_garbage_collector_is_spared_the_caches_when_asked() -> None:
     async def main(sim: Simulation) -> None:
-        frozen = gc.get_freeze_count()
+        frozen, often = gc.get_freeze_count(), gc.get_threshold()
         running = manager(sim, await open_store(sim), freeze_gc=True)
         task = asyncio.create_task(running.run())
         await sim.clock.sleep(1)
         running.stop()
         await task
         assert gc.get_freeze_count() > frozen
+        assert gc.get_threshold() > often
 
+    thresholds = gc.get_threshold()
     try:
         run(main, seed=1)
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 

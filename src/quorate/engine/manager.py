@@ -74,6 +74,10 @@ _AFTER_YOU = 5.0
 
 _ELECTED_RETRY = Backoff(first=0.1, longest=2.0)
 
+#: What is made here mostly stays, in caches and in the store's history, and has no cycles: after so many new objects,
+#: instead of Python's 700, the garbage collector goes through as many in a third of the time.
+_GC_THRESHOLDS = (10_000, 10, 10)
+
 
 @dataclass(frozen=True, slots=True)
 class Election:
@@ -128,8 +132,8 @@ class Manager:
         ``on_elected`` is called with the epoch of each term before anything else of it happens, again if it fails;
         ``tenures`` go along with each term.
         ``selections`` limits what is cached of a kind. ``resync_interval`` may be something to ask, which then may
-        answer otherwise at any time. ``freeze_gc`` takes the filled caches out of the garbage collector's sight, for
-        processes that do nothing else.
+        answer otherwise at any time. ``freeze_gc`` takes the filled caches out of the garbage collector's sight, and
+        lets it look at the rest less often, for processes that do nothing else.
         """
         self.metrics = EngineMetrics(registry if registry is not None else CollectorRegistry(), clock)
         self.caches = _make_caches(controllers, selections or {}, self.metrics)
@@ -230,6 +234,7 @@ class Manager:
         if self._freeze_gc:
             gc.collect()
             gc.freeze()
+            gc.set_threshold(*_GC_THRESHOLDS)
         if self._elector is None:
             await self._lead(0)
             return
