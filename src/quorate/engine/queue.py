@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import OrderedDict, deque
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -54,18 +54,56 @@ class _Request:
 
 
 class _Level:
-    """The ready keys of one priority, first come first served, and since when each is ready."""
+    """The ready keys of one priority, first come first served, and since when each is ready.
 
-    __slots__ = ("keys", "priority")
+    A dict of the keys and a queue of their turns: an OrderedDict, which is both, takes four times as long.
+    """
+
+    __slots__ = ("left", "priority", "since", "turns")
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
-        self.keys: OrderedDict[Key, float] = OrderedDict()
+        self.since: dict[Key, float] = {}
+        self.turns: deque[Key] = deque()
+        #: Keys that left before their turn, and how many turns of theirs are to be passed over.
+        self.left: dict[Key, int] = {}
+
+    def add(self, key: Key, since: float) -> None:
+        """A key that is not here yet."""
+        self.since[key] = since
+        self.turns.append(key)
+
+    def add_all(self, keys: Collection[Key], since: float) -> int:
+        """Those of these distinct keys that are not here yet; returns how many."""
+        new = [key for key in keys if key not in self.since] if self.since else keys
+        self.since.update(dict.fromkeys(new, since))
+        self.turns.extend(new)
+        return len(new)
+
+    def take(self) -> tuple[Key, float]:
+        """The key whose turn it is, and since when it was ready. There must be one."""
+        key = self.turns.popleft()
+        while self.left and self._passed_over(key):
+            key = self.turns.popleft()
+        return key, self.since.pop(key)
+
+    def leave(self, key: Key) -> float:
+        """Take a key out before its turn; returns since when it was ready."""
+        self.left[key] = self.left.get(key, 0) + 1
+        return self.since.pop(key)
 
     @property
     def next_since(self) -> float:
         """Since when the key that is next has been ready."""
-        return next(iter(self.keys.values()))
+        while self.left and self._passed_over(self.turns[0]):
+            self.turns.popleft()
+        return self.since[self.turns[0]]
+
+    def _passed_over(self, key: Key) -> bool:
+        turns = self.left.pop(key, 0)
+        if turns > 1:
+            self.left[key] = turns - 1
+        return turns > 0
 
 
 class KeyQueue:
@@ -99,9 +137,9 @@ class KeyQueue:
         if due is None:
             due = now
         for level in self._levels:
-            if key in level.keys:
+            if key in level.since:
                 if priority > level.priority:
-                    self._make_ready(key, priority, level.keys.pop(key))
+                    self._make_ready(key, priority, level.leave(key))
                     self._drop_if_empty(level)
                 return False
         held = self._again if key in self._taken else self._later
@@ -119,34 +157,45 @@ class KeyQueue:
         return request is None
 
     def wake(self, keys: Collection[Key], now: float) -> int:
-        """:meth:`add` for what happens most: something happened to these keys; returns how many nobody had asked for.
+        """:meth:`add` for what happens most: something happened to these distinct keys; returns how many are new.
 
         Usually nothing is known of any key but that some are ready, and then there is only one place to look.
         """
         if self._later or self._taken or self._resting or len(self._levels) > 1:
             return sum([self.add(key, now, due=max(now, self._resting.get(key, now))) for key in keys])
-        ready = self._fresh.keys
-        before = len(ready)
-        for key in keys:
-            ready.setdefault(key, now)
-        return len(ready) - before
+        return self._fresh.add_all(keys, now)
 
     def pop(self, now: float) -> tuple[Key, int, float] | None:
         """The key whose turn it is, its priority and since when it has been ready; None if no key is ready."""
-        if self._schedule and self._schedule[0][0] <= now:
-            self._promote(now)
-        level = self._fresh if len(self._levels) == 1 else self._next_level()
-        if not level.keys:
-            return None
-        self.passes += 1
-        key, since = level.keys.popitem(last=False)
-        if level is not self._fresh:
-            self._drop_if_empty(level)
-        return key, level.priority, since
+        return next(self.turns(now), None)
 
-    def _next_level(self) -> _Level:
+    def turns(self, now: float) -> Iterator[tuple[Key, int, float]]:
+        """:meth:`pop`, again and again, of what is ready now or comes meanwhile; each key when it is asked for."""
+        if self._schedule:
+            self._promote(now)
+        levels, fresh = self._levels, self._fresh
+        since, next_turn, left = fresh.since, fresh.turns.popleft, fresh.left
+        while True:
+            if len(levels) == 1 and not left:
+                if not since:
+                    return
+                key = next_turn()
+                self.passes += 1
+                yield key, FRESH, since.pop(key)
+            else:
+                level = self._next_level()
+                if level is None:
+                    return
+                self.passes += 1
+                key, ready = level.take()
+                self._drop_if_empty(level)
+                yield key, level.priority, ready
+
+    def _next_level(self) -> _Level | None:
         """Whose turn it is when keys of several priorities are ready, or of another than the usual one."""
-        waiting = [level for level in self._levels if level.keys]
+        waiting = [level for level in self._levels if level.since]
+        if not waiting:
+            return None
         if self.passes % FAIRNESS == FAIRNESS - 1:
             # Of two that have been ready for equally long, the one that would not have its turn otherwise.
             return min(reversed(waiting), key=lambda level: level.next_since)
@@ -183,11 +232,11 @@ class KeyQueue:
         """How many keys a worker could take."""
         if self._schedule:
             self._promote(now)
-        return len(self._fresh.keys) if len(self._levels) == 1 else sum(self.depth().values())
+        return len(self._fresh.since) if len(self._levels) == 1 else sum(self.depth().values())
 
     def depth(self) -> dict[int, int]:
         """How many keys are ready, by priority."""
-        return {level.priority: len(level.keys) for level in self._levels}
+        return {level.priority: len(level.since) for level in self._levels}
 
     def taken(self) -> dict[Key, float]:
         """Keys that workers have, and since when."""
@@ -213,10 +262,10 @@ class KeyQueue:
             level = _Level(priority)
             self._levels.append(level)
             self._levels.sort(key=lambda each: -each.priority)
-        level.keys[key] = since
+        level.add(key, since)
 
     def _drop_if_empty(self, level: _Level) -> None:
-        if not level.keys and level is not self._fresh:
+        if not level.since and level is not self._fresh:
             self._levels.remove(level)
 
     def _promote(self, now: float) -> None:

@@ -155,48 +155,49 @@ class Worker(Generic[S]):
 
         Of all that the engine does, this is done most often, so what can be counted once for all passes is.
         """
-        observe, decide, rest = self.controller.observe, self.controller.decide, self.controller.rest
+        observe, decide = self.controller.observe, self.controller.decide
         reader, random, keys, doubts = self._reader, self._random, self.queue.keys, self._doubts
-        failures, outages = self.queue.failures, self.queue.outages
         monotonic, now = self._clock.monotonic, self._clock.now()
-        waits: list[float] = []
-        lengths: list[float] = []
-        nothing_done = 0
+        plain = self._is_plain()
         job = None
+        more_than_nothing = 0
         begun = monotonic()
         stop_at = begun + SLICE
-        for _ in range(PASSES_IN_A_SLICE):
-            popped = keys.pop(begun)
-            if popped is None:
-                break
-            key, priority, since = popped
-            waits.append(begun - since)
+        #: Since when each key was ready; and when its pass began, with the end of the last one.
+        ready: list[float] = []
+        times = [begun]
+        for key, priority, since in keys.turns(begun):
+            ready.append(since)
             if doubts and key in doubts:
                 job = _Job(key, priority, keys.passes, None)
                 break
             try:
                 snapshot = observe(reader, key)
                 plan = NOTHING if snapshot is None else decide(snapshot, now, random)
-                if plan is NOTHING and not (failures or outages or rest):
-                    nothing_done += 1
-                elif plan.steps:
-                    job = _Job(key, priority, keys.passes, plan)
-                    break
-                else:
+                if plan is not NOTHING or not plain:
+                    if plan.steps:
+                        job = _Job(key, priority, keys.passes, plan)
+                        break
+                    more_than_nothing += 1
                     self._finish(key, plan, begun)
             except Exception as error:
+                more_than_nothing += 1
                 self._failed(_Job(key, priority, keys.passes, None), error)
-            ended = monotonic()
-            lengths.append(ended - begun)
-            if ended >= stop_at:
+                plain = False
+            begun = monotonic()
+            times.append(begun)
+            if begun >= stop_at or len(ready) == PASSES_IN_A_SLICE:
                 break
-            begun = ended
         if job is not None:
             self.queue.hold(job.key, begun)
-        self._metrics.all_started(waits)
-        self._metrics.all_finished(lengths)
-        self._metrics.success(nothing_done)
+        self._metrics.all_started(times, ready)
+        self._metrics.all_finished(times[1:], times)
+        self._metrics.success(len(times) - 1 - more_than_nothing)
         return job
+
+    def _is_plain(self) -> bool:
+        """Whether a pass that comes to nothing leaves nothing to be remembered or forgotten of its key."""
+        return not (self.controller.rest or self.queue.failures or self.queue.outages)
 
     def _finish(self, key: Key, plan: Plan, begun: float) -> None:
         """The end of a pass that has nothing to wait for: effects never do."""
