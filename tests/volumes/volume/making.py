@@ -476,6 +476,15 @@ def operation(
     )
 
 
+def asked(view: VolumeView, age: float | None = 40.0) -> VolumeView:
+    """The view of a formation in which everybody was asked to show its disk so many seconds ago."""
+    found = view.volume.status
+    [transition] = found.datamesh_transitions
+    assert transition.formation is not None
+    formation = replace(transition.formation, asked_at=ago(age) if age is not None else None)
+    return view.with_status(replace(found, datamesh_transitions=(replace(transition, formation=formation),)))
+
+
 def with_replica(view: VolumeView, number: int, change: Any) -> VolumeView:
     """The view with one replica changed by a function of its view."""
     replicas = tuple(change(each) if each.id == number else each for each in view.replicas)

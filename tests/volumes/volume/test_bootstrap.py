@@ -27,6 +27,7 @@ from tests.volumes.volume.making import (
     C,
     ago,
     as_ready,
+    asked,
     bootstrapping,
     decided,
     formed,
@@ -125,7 +126,7 @@ def test_past_its_time_formation_starts_again(phase: OperationPhase) -> None:
     limit = 60 + GI / 12_500_000
     early, late = (bootstrapping(C, "Inconsistent", since=limit + delta) for delta in (-1, 1))
     assert decided(with_operation(early, phase)).transition is None
-    assert phase_of(decided(with_operation(late, phase))) is FormationPhase.RESTARTING
+    assert phase_of(decided(asked(with_operation(late, phase)))) is FormationPhase.RESTARTING
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from quorate.volumes.volume.secrets import ALGORITHMS, LENGTH, new_secret, next_
 from tests.volumes.volume.making import (
     C,
     ago,
+    asked,
     connecting,
     decided,
     members_of,
@@ -105,7 +106,7 @@ def test_a_stranger_among_the_replicas_stops_it() -> None:
 @pytest.mark.parametrize(("since", "restarts"), [(29.0, False), (30.0, True)])
 def test_the_phase_has_thirty_seconds_from_its_start(since: float, restarts: bool) -> None:
     """M8."""
-    plan = decided(with_replica(connecting(since=since), 1, told(datamesh_revision=1)))
+    plan = decided(asked(with_replica(connecting(since=since), 1, seen(link="Connecting"))))
     assert (plan.transition is not None) is restarts
     if restarts:
         assert phase_of(plan) is FormationPhase.RESTARTING

@@ -28,6 +28,7 @@ from tests.volumes.volume.making import (
     C,
     D,
     ago,
+    asked,
     decided,
     granted,
     group_name,
@@ -181,7 +182,7 @@ def test_deleting_replicas_that_do_not_go_are_a_reason_to_start_again() -> None:
             each, replica=replace(each.replica, metadata=replace(each.replica.metadata, deletion_timestamp=ago(30)))
         ),
     )
-    assert phase_of(decided(stuck)) is FormationPhase.RESTARTING
+    assert phase_of(decided(asked(stuck))) is FormationPhase.RESTARTING
 
 
 # Places.
@@ -267,7 +268,7 @@ def test_everybody_must_be_preconfigured_and_the_wait_says_who_lacks_what(what: 
 @pytest.mark.parametrize(("since", "restarts"), [(29.9, False), (30.0, True)])
 def test_the_phase_has_thirty_seconds_from_its_start(since: float, restarts: bool) -> None:
     """M8."""
-    plan = decided(with_replica(preconfiguring(since=since), 1, without("address")))
+    plan = decided(asked(with_replica(preconfiguring(since=since), 1, without("address"))))
     if restarts:
         assert phase_of(plan) is FormationPhase.RESTARTING
     else:

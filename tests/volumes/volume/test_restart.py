@@ -8,6 +8,7 @@ import pytest
 
 from quorate.api import finalizers
 from quorate.api.storage.datamesh import FormationPhase
+from quorate.api.storage.drbdrop import OperationPhase
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.struct import replace
 from quorate.engine import Delete, ReleaseFinalizer
@@ -16,6 +17,7 @@ from tests.volumes.volume.making import (
     NOW,
     C,
     ago,
+    asked,
     bootstrapping,
     configuration,
     connecting,
@@ -26,10 +28,12 @@ from tests.volumes.volume.making import (
     members_of,
     name,
     node_view,
+    operation,
     phase_of,
     picture,
     piece,
     preconfiguring,
+    shown,
     status,
     volume,
     waits,
@@ -56,35 +60,29 @@ def dying(each: ReplicaView) -> ReplicaView:
 
 
 def test_that_it_restarts_is_written_alone_and_before_anything_is_deleted() -> None:
-    view = connecting(since=31)
-    late = with_replica(
-        view,
-        0,
-        lambda each: changed(
-            each, replica=replace(each.replica, status=replace(each.replica.status, datamesh_revision=1))
-        ),
-    )
-    plan = decided(late)
+    def apart(each: ReplicaView) -> ReplicaView:
+        found = each.replica.status
+        drbd = replace(found.drbd, status=shown(each.id, members_of(C), link="Connecting"))
+        return changed(each, replica=replace(each.replica, status=replace(found, drbd=drbd)))
+
+    plan = decided(asked(with_replica(connecting(since=31), 0, apart)))
     assert phase_of(plan) is FormationPhase.RESTARTING
     assert len(plan.steps) == 1
     assert [event.reason for event in plan.events] == ["FormationRestarted"]
     assert written(plan).configuration == configuration(C)
 
 
-@pytest.mark.parametrize(
-    ("phase", "allowed"),
-    [(FormationPhase.ESTABLISH_CONNECTIVITY, False), (FormationPhase.BOOTSTRAP_DATA, True)],
-)
-def test_a_replica_with_data_forbids_it_outside_the_last_phase(phase: FormationPhase, allowed: bool) -> None:
-    view = connecting(since=10_000) if phase is FormationPhase.ESTABLISH_CONNECTIVITY else bootstrapping(since=10_000)
-    plan = decided(with_replica(view, 0, with_data))
-    if allowed:
-        # No operation yet: it is made first.
-        assert plan.transition is None
-        assert plan.writes
+@pytest.mark.parametrize("phase", [FormationPhase.ESTABLISH_CONNECTIVITY, FormationPhase.BOOTSTRAP_DATA])
+def test_a_replica_with_data_forbids_it(phase: FormationPhase) -> None:
+    """In the last phase too: a disk does not tell whether users have written on it since (decision 0010)."""
+    if phase is FormationPhase.ESTABLISH_CONNECTIVITY:
+        view = connecting(since=10_000)
     else:
-        assert plan.transition is None
-        assert waits(plan)[0] == "ReplicasHoldData"
+        view = bootstrapping(C, "Inconsistent", since=10_000)
+        view = changed(view, operation=operation(view, OperationPhase.FAILED))
+    plan = decided(asked(with_replica(view, 0, with_data)))
+    assert plan.transition is None
+    assert waits(plan)[0] == "ReplicasHoldData"
 
 
 RESTARTING = volume(status(FormationPhase.RESTARTING))

@@ -136,6 +136,13 @@ class Formation(Struct):
 
     phase: FormationPhase = FormationPhase.PRECONFIGURE
     phase_started_at: Annotated[datetime, Meta(description="The phase's timeout counts from here (M8).")] | None = None
+    asked_at: (
+        Annotated[
+            datetime,
+            Meta(description="When everybody was last asked to show its disk, before anything is thrown away."),
+        ]
+        | None
+    ) = None
 
 
 class Transition(Struct):

@@ -34,7 +34,7 @@ def preconfigure(view: VolumeView, now: datetime, random: Random) -> Outcome:
     """``reconcileFormationPhasePreconfigure``."""
     layout, limit = layout_of(view.configuration), timeout(view)
     deleting = [replica for replica in view.replicas if replica.replica.deleting]
-    misplaced = [replica for replica in view.replicas if not replica.replica.deleting and is_misplaced(view, replica)]
+    misplaced = [each for each in view.replicas if not each.replica.deleting and _may_be_replaced(view, each)]
     kept = _kept([each for each in view.replicas if each not in deleting and each not in misplaced], layout)
     unwanted = [replica for replica in view.replicas if replica not in kept]
     cleared: tuple[Write, ...] = (*deletions(unwanted), *leftovers.clear(view))
@@ -77,6 +77,12 @@ def is_misplaced(view: VolumeView, replica: ReplicaView) -> bool:
         (group.name, group.thin_pool_name) == (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
         for group in node.lvm_volume_groups
     )
+
+
+def _may_be_replaced(view: VolumeView, replica: ReplicaView) -> bool:
+    """Misplaced; but what is on the disk of a machine that is off, nobody knows, and only its agent could remove it."""
+    asleep = replica.node is not None and not replica.node.fresh and not replica.node.gone
+    return is_misplaced(view, replica) and not (asleep and replica.volumes)
 
 
 def _kept(replicas: Sequence[ReplicaView], layout: Layout) -> tuple[ReplicaView, ...]:

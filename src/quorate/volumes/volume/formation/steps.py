@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.quantity import Quantity
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import (
@@ -21,13 +20,13 @@ from quorate.api.storage.datamesh import (
     TransitionGroup,
     TransitionType,
 )
-from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumeDrbd, VolumeDrbdConfig
 from quorate.api.struct import replace
 from quorate.volumes import births
 from quorate.volumes.settling import young
 from quorate.volumes.sizes import in_blocks
-from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.view import VolumeView
+from quorate.volumes.volume.formation import emptiness
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.waits import Blocker, Wait, ids
 
@@ -85,14 +84,15 @@ def enter(status: ReplicatedVolumeStatus, phase: FormationPhase, now: datetime) 
 
 def complete(view: VolumeView, now: datetime) -> Outcome:
     """The volume is born: there is no Formation any more."""
-    rv = view.volume
-    others = tuple(each for each in rv.status.datamesh_transitions if each.type is not TransitionType.FORMATION)
     took = (now - transition_of(view).started_at).total_seconds()
-    return Outcome(
-        replace(rv.status, datamesh_transitions=others),
-        advances=True,
-        event=("Formed", f"the volume was formed in {took:.1f} s"),
-    )
+    event = ("Formed", f"the volume was formed in {took:.1f} s")
+    return Outcome(_without_formation(view), advances=True, event=event)
+
+
+def _without_formation(view: VolumeView) -> ReplicatedVolumeStatus:
+    status = view.volume.status
+    others = tuple(each for each in status.datamesh_transitions if each.type is not TransitionType.FORMATION)
+    return replace(status, datamesh_transitions=others)
 
 
 def restart_clock(view: VolumeView, now: datetime) -> Outcome:
@@ -106,13 +106,13 @@ def restart_clock(view: VolumeView, now: datetime) -> Outcome:
 def waiting(
     view: VolumeView, now: datetime, wait: Wait, limit: float | None = None, writes: tuple[Any, ...] = ()
 ) -> Outcome:
-    """The phase goes on waiting; past its limit, in seconds, formation starts again."""
+    """The phase goes on waiting; past its limit, in seconds, formation starts again, if nothing is lost by that."""
     if limit is None:
         return Outcome(_told(view, wait), writes=writes, wait=wait)
     left = limit - elapsed(view, now)
     if left > 0:
         return Outcome(_told(view, wait), writes=writes, wait=wait, again=left)
-    return _given_up(view, now, wait, limit)
+    return _given_up(view, now, wait, limit, writes)
 
 
 def elapsed(view: VolumeView, now: datetime) -> float:
@@ -130,32 +130,39 @@ def transition_of(view: VolumeView) -> Transition:
     return found
 
 
-def _found_a_disk(replica: ReplicaView) -> bool:
-    """Whether its logical volume was there already: what is on it is somebody's."""
-    return any(volume.status.reason == LogicalVolumeFailure.LV_EXISTS.code for volume in replica.volumes)
-
-
-def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float) -> Outcome:
-    """Write that it starts again; only then is anything deleted. Data that may be somebody's forbids it."""
-    phase = transition_of(view).formation
-    assert phase is not None
-    with_data = [
-        replica.name
-        for replica in view.replicas
-        if replica.type is ReplicaType.DISKFUL
-        and (replica.replica.status.drbd.actual.initial_sync_completed or _found_a_disk(replica))
-    ]
-    if with_data and phase.phase is not FormationPhase.BOOTSTRAP_DATA:
-        held = Wait(
-            "ReplicasHoldData",
-            f"not started again, because {ids(with_data)} hold data; {wait.message}",
-            tuple(Blocker("ReplicatedVolumeReplica", name) for name in with_data),
-        )
-        return Outcome(_told(view, held), wait=held)
-    why = Wait(wait.reason, f"{phase.phase} took more than {limit:.0f} s: {wait.message}", wait.blockers)
+def _given_up(view: VolumeView, now: datetime, wait: Wait, limit: float, writes: tuple[Any, ...]) -> Outcome:
+    """It took too long. It starts again if nothing is lost by that; that is written before anything is deleted."""
+    found, transition = emptiness.look(view), transition_of(view)
+    assert transition.formation is not None
+    late = f"{transition.formation.phase} took more than {limit:.0f} s"
+    if found.with_data and emptiness.serves(view):
+        return _found_alive(view, f"{late}, but {ids(found.with_data)} hold data and have quorum: the volume lives")
+    if refusal := emptiness.refusal(view, found, wait):
+        return Outcome(_told(view, refusal), writes=writes, wait=refusal)
+    if found.disks:
+        patience = emptiness.time_to_answer(view, now)
+        if patience is None:
+            return Outcome(_asked(view, now), advances=True)
+        if patience > 0:
+            return Outcome(_told(view, wait), writes=writes, wait=wait, again=patience)
+    why = Wait(wait.reason, f"{late}: {wait.message}", wait.blockers)
     dissolved = replace(view.volume.status, datamesh=replace(view.datamesh, members=()))
     status = _moved(dissolved, FormationPhase.RESTARTING, now, why)
     return Outcome(status, advances=True, wait=why, event=("FormationRestarted", why.message))
+
+
+def _found_alive(view: VolumeView, why: str) -> Outcome:
+    """It was formed before, as a store that is lost knew, or far enough: what it lacks is repaired as in any life."""
+    return Outcome(_without_formation(view), advances=True, event=("FoundFormed", why))
+
+
+def _asked(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus:
+    """One more revision, the same but for its number: whoever shows it has looked at its disk since."""
+    transition, status = transition_of(view), view.volume.status
+    assert transition.formation is not None
+    asked = replace(transition, formation=replace(transition.formation, asked_at=now))
+    revision = status.datamesh_revision + bool(view.members)
+    return replace(_with(status, asked), datamesh_revision=revision)
 
 
 def _moved(
