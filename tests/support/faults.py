@@ -95,6 +95,10 @@ class FaultyStore:
         self._network = network
         self._reached = reached
 
+    def redirect(self, store: Store) -> None:
+        """From now on everything is passed on to this one."""
+        self._store = store
+
     async def get(self, cls: type[R], name: str, namespace: str = "") -> R:
         return await self._read(lambda: self._store.get(cls, name, namespace))
 

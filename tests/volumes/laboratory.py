@@ -68,6 +68,8 @@ class VolumeLab:
     controller: Process | None = None
     #: What runs beside the controllers of volumes, disks and placement.
     more: tuple[Controller[Any], ...] = ()
+    #: Everybody who talks to the store.
+    clients: list[FaultyStore] = field(default_factory=list)
 
     async def sleep(self, seconds: float) -> None:
         await self.sim.clock.sleep(seconds)
@@ -101,9 +103,11 @@ class VolumeLab:
         self.controller = None
 
     def _store_of(self, sender: str) -> FaultyStore:
-        return FaultyStore(
+        client = FaultyStore(
             self.store, self.sim, sender=sender, faults=self.faults, network=self.network, reached=self._reached
         )
+        self.clients.append(client)
+        return client
 
     def _reached(self, write: Sent) -> None:
         self.sent.append(write)
@@ -225,7 +229,7 @@ async def volume_lab(
         lab.kill()
     # What was sent before is still on its way, and must find the store open.
     await lab.sleep(5)
-    await store.close()
+    await lab.store.close()
 
 
 def _told(found: tuple[Condition, ...]) -> list[str]:

@@ -2,84 +2,164 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from quorate.api import labels
-from quorate.api.codec import encode
-from quorate.api.storage import LVMLogicalVolume, ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.api import core
+from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import FormationPhase
+from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
-from tests.volumes.attach.stories import FIVE, Story
+from tests.volumes.attach.stories import FIVE, SETTLED, Story
+from tests.volumes.backups import Birth, copy_of, restore
 from tests.volumes.laboratory import VolumeLab, volume_lab
 
-KINDS: tuple[type[Any], ...] = (ReplicatedVolume, ReplicatedVolumeReplica, LVMLogicalVolume)
+PRECONFIGURE = FormationPhase.PRECONFIGURE
+CONNECTING = FormationPhase.ESTABLISH_CONNECTIVITY
+BOOTSTRAPPING = FormationPhase.BOOTSTRAP_DATA
+C = Replication.CONSISTENCY_AND_AVAILABILITY
+
+#: How the machines come back after the restore; the controllers are started in it.
+Return = Callable[[VolumeLab, list[str]], Awaitable[None]]
 
 
-def status_of(obj: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(encode(obj)).get("status", {})
-    return found
+async def all_at_once(lab: VolumeLab, nodes: list[str]) -> None:
+    for node in nodes:
+        lab.cluster.inject(faults.NodeUp(node))
+    lab.start()
 
 
-def back(now: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
-    """The merge patch that undoes what has happened since."""
-    pairs = {key: (now.get(key), then.get(key)) for key in {**now, **then}}
-    return {
-        key: back(new, old) if isinstance(new, dict) and isinstance(old, dict) else old
-        for key, (new, old) in pairs.items()
-        if new != old
-    }
+async def after_the_leader(lab: VolumeLab, nodes: list[str]) -> None:
+    """It has led for a while, and by its Lease every agent still counts as heard."""
+    lab.start()
+    await lab.sleep(20)
+    for node in nodes:
+        lab.cluster.inject(faults.NodeUp(node))
 
 
-async def preconfigured(lab: VolumeLab) -> list[Any]:
-    """Every object, in the first phase of formation, with the last node's disk not made yet."""
-
-    async def check() -> bool:
-        transitions = (await lab.volume()).status.datamesh_transitions
-        forming = transitions[0].formation if transitions else None
-        made = (await lab.store.list(LVMLogicalVolume)).items
-        first = forming is not None and forming.phase is FormationPhase.PRECONFIGURE
-        return first and len(made) == 3 and all(each.status.actual_size is not None for each in made)
-
-    await lab.until("preconfigured", check)
-    return [each for kind in KINDS for each in (await lab.store.list(kind)).items]
+async def one_by_one(lab: VolumeLab, nodes: list[str]) -> None:
+    lab.start()
+    for node in nodes:
+        await lab.sleep(400)
+        lab.cluster.inject(faults.NodeUp(node))
 
 
-@pytest.mark.parametrize("back_soon", [2, 0])
-def test_what_was_written_since_is_not_thrown_away_though_formation_is_given_up(back_soon: int) -> None:
-    """All nodes were off, and not all are back: formation waits in vain, and nothing is up that shows data."""
+async def one_much_later(lab: VolumeLab, nodes: list[str]) -> None:
+    await all_at_once(lab, nodes[1:])
+    await lab.sleep(1200)
+    lab.cluster.inject(faults.NodeUp(nodes[0]))
+
+
+async def formed_and_written(lab: VolumeLab, replication: Replication) -> tuple[Story, Birth]:
+    """A volume with something on it, and copies of the time when it was formed."""
+    name, birth = await lab.provide(replication), Birth(lab)
+    await lab.sleep(SETTLED)
+    birth.watch()
+    await lab.create("v", name)
+    await lab.until_ready()
+    story = Story(lab)
+    await write(story, "kept")
+    return story, birth
+
+
+async def write(story: Story, text: str) -> None:
+    user = (await story.nodes(ReplicaType.DISKFUL))[0]
+    await story.attach(user)
+    await story.until_primary(user)
+    assert await story.write(user, text)
+    await story.detach(user)
+    await story.until_primary()
+
+
+def switched_off(lab: VolumeLab, nodes: list[str]) -> None:
+    lab.kill()
+    for node in nodes:
+        lab.cluster.inject(faults.NodeDown(node))
+
+
+@pytest.mark.parametrize(
+    ("replication", "phase", "moment", "back"),
+    [
+        (C, PRECONFIGURE, "last", one_by_one),
+        (C, PRECONFIGURE, "last", one_much_later),
+        *((C, CONNECTING, "first", back) for back in (all_at_once, after_the_leader, one_by_one, one_much_later)),
+        (C, CONNECTING, "last", after_the_leader),
+        *((C, BOOTSTRAPPING, "first", back) for back in (all_at_once, after_the_leader, one_by_one, one_much_later)),
+        (C, BOOTSTRAPPING, "last", one_by_one),
+        (Replication.NONE, CONNECTING, "first", after_the_leader),
+        (Replication.CONSISTENCY, BOOTSTRAPPING, "first", one_by_one),
+        (Replication.AVAILABILITY, CONNECTING, "last", one_by_one),
+    ],
+)
+def test_a_volume_that_was_being_formed_in_the_copy_comes_back_with_all_that_was_written_since(
+    replication: Replication, phase: FormationPhase, moment: str, back: Return
+) -> None:
+    """All nodes were off at the restore."""
 
     async def main(sim: Simulation) -> None:
         async with volume_lab(sim, FIVE) as lab:
-            name = await lab.provide(Replication.CONSISTENCY_AND_AVAILABILITY)
-            await lab.sleep(30)
+            story, birth = await formed_and_written(lab, replication)
+            written, nodes = story.copies(), list(lab.cluster.nodes)
+            switched_off(lab, nodes)
+            await restore(lab, getattr(birth, moment)[phase])
+            await back(lab, nodes)
+            await lab.until_ready(patience=900)
+            kept = story.copies()
+            assert len(kept) >= len(written)
+            assert set(kept.values()) == {"kept"}
+            await write(story, "more")
+            assert "more" in story.copies().values()
+
+    run(main, seed=1)
+
+
+def test_the_logical_volumes_of_a_volume_that_a_restored_store_does_not_know_stay() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            name = await lab.provide(C)
+            await lab.sleep(SETTLED)
+            before, nodes = copy_of(lab.store), list(lab.cluster.nodes)
             await lab.create("v", name)
-            copy = await preconfigured(lab)
             await lab.until_ready()
-            story, nodes = Story(lab), [str(each.spec.node_name) for each in await lab.replicas()]
-            await story.attach(nodes[0])
-            await story.until_primary(nodes[0])
-            assert await story.write(nodes[0], "kept")
-            await story.detach(nodes[0])
-            await story.until_primary()
-            lab.kill()
-            for node in nodes:
-                lab.cluster.inject(faults.NodeDown(node))
-            for obj in copy:
-                unmade = type(obj) is LVMLogicalVolume and obj.metadata.labels[labels.NODE] == nodes[2]
-                patch = back(status_of(await lab.store.get(type(obj), obj.name)), {} if unmade else status_of(obj))
-                await lab.store.patch_status(type(obj), obj.name, patch=patch)
-            for node in nodes[:back_soon]:
-                lab.cluster.inject(faults.NodeUp(node))
-            lab.start()
+            story = Story(lab)
+            await write(story, "kept")
+            switched_off(lab, nodes)
+            await restore(lab, before)
+            await all_at_once(lab, nodes)
+            await lab.sleep(1200)
+            assert (await lab.store.list(ReplicatedVolume)).items == ()
+            assert set(story.copies().values()) == {"kept"}
+            assert len(story.copies()) == 3
+
+    run(main, seed=1)
+
+
+def test_a_new_volume_one_of_whose_nodes_never_comes_back_says_so_and_can_be_deleted() -> None:
+    """Nothing tells it from an old one: it waits, and a person who knows better deletes it, and the machine's Node."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            name, birth = await lab.provide(C), Birth(lab)
+            await lab.sleep(SETTLED)
+            birth.watch()
+            await lab.create("v", name)
+
+            async def connecting() -> bool:
+                return CONNECTING in birth.first
+
+            await lab.until("connecting", connecting)
+            lost = (await Story(lab).nodes(ReplicaType.DISKFUL))[1]
+            lab.cluster.inject(faults.NodeDown(lost))
             await lab.sleep(600)
-            for node in nodes[back_soon:]:
-                lab.cluster.inject(faults.NodeUp(node))
-            await lab.sleep(300)
-            assert story.copies() == dict.fromkeys(nodes, "kept")
+            message = (await lab.volume()).status.message
+            assert f"{lost} is not heard" in message
+            assert "If v never held data, delete it" in message
+            await lab.store.delete(ReplicatedVolume, "v")
+            await lab.sleep(60)
+            await lab.store.delete(core.Node, lost)
+            await lab.until_gone()
 
     run(main, seed=1)
