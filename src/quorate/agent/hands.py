@@ -207,6 +207,8 @@ class Hands:
                 await self._machine.remove_file(step.path)
                 self._memory.file(step.path).saw(None, marks=marks)
             case Look():
+                if step.after:
+                    await self._clock.sleep(step.after)
                 await self.lookers[step.at](step.subject)
         return Completed(0, "")
 

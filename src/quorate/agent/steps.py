@@ -85,6 +85,8 @@ class Look:
     subject: str = ""
     purpose: str = "look"
     about: str = ""
+    #: Seconds to wait first: what happens meanwhile is seen as well, and needs no look of its own.
+    after: float = 0.0
 
 
 Step = Run | WriteFile | MoveFile | RemoveFile | Look

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from quorate.agent import replica
 from quorate.agent.machine import Completed
+from quorate.agent.replica.controller import BURST
 from quorate.agent.replica.here import file_of
 from quorate.api import all_kinds, labels
 from quorate.api.codec import to_builtins
@@ -119,5 +120,32 @@ def test_one_event_costs_one_look_at_one_resource() -> None:
             machine.streams[0].put_nowait(CHANGE)
             await sim.clock.sleep(10)
             assert machine.ran[before:] == ["drbdsetup status --json pvc-7"]
+
+    run(main, seed=1)
+
+
+def test_a_burst_of_events_costs_one_look() -> None:
+    async def main(sim: Simulation) -> None:
+        async with settled_node(sim) as machine:
+            before = len(machine.ran)
+            for _ in range(4):
+                machine.streams[0].put_nowait(CHANGE)
+                await sim.clock.sleep(BURST / 5)
+            await sim.clock.sleep(10)
+            assert machine.ran[before:] == ["drbdsetup status --json pvc-7"]
+
+    run(main, seed=1)
+
+
+def test_what_happens_while_a_look_is_under_way_is_looked_at_after_it() -> None:
+    async def main(sim: Simulation) -> None:
+        async with settled_node(sim) as machine:
+            before = len(machine.ran)
+            machine.slow["drbdsetup status --json pvc-7"] = 1.0
+            machine.streams[0].put_nowait(CHANGE)
+            await sim.clock.sleep(2 * BURST)
+            machine.streams[0].put_nowait(CHANGE)
+            await sim.clock.sleep(10)
+            assert machine.ran[before:] == 2 * ["drbdsetup status --json pvc-7"]
 
     run(main, seed=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from quorate.agent import looks
 from quorate.agent.crypto import parse_crypto
@@ -27,7 +27,7 @@ from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
 from quorate.api.meta import VolumeName
 from quorate.api.names import CLUSTER, logical_volume
-from quorate.api.storage.drbd import DrbdConfig
+from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdErrors
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
@@ -49,10 +49,16 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
-#: Events of a kernel come in bursts. What follows, within so many seconds, one that changed nothing is looked at once.
+#: Events of a kernel come in bursts. What follows, within so many seconds, one that changed nothing is looked at once…
 REST = 0.02
+#: … and so is what follows, within so many seconds, one that asks for a look: links come up together, and a copy goes
+#: through half a dozen states before it flows.
+BURST = 0.05
 
 _DEFAULTS = ClusterConfigSpec()
+
+#: What is reported of a replica for which nothing was done: its status, its errors, and what has been realised.
+_NOTHING_YET: Final = (None, DrbdErrors(), DrbdActual())
 
 
 def _named(replica: ReplicatedVolumeReplica) -> str:
@@ -83,8 +89,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             observe=replicas.observe,
             decide=replicas.decide,
             indexes=(REPLICAS_BY_VOLUME,),
-            # The end of work on a resource wakes its key: what happens meanwhile need not.
-            signals=(node.volumes.only(lambda key: not node.hands.occupied(resource_work(key.name))),),
+            signals=(node.volumes.only(replicas.is_concerned),),
             rest=REST,
         ),
         duties(node),
@@ -119,6 +124,11 @@ class Replicas:
         self._texts: dict[str, tuple[DrbdConfig, Text | None, str, str]] = {}
         self._crypto: tuple[str, frozenset[str]] = ("", frozenset())
 
+    def is_concerned(self, key: Key) -> bool:
+        """Whether something that happens to a resource is to be looked at: the end of work on it, or of a look, is."""
+        occupied = self._node.hands.occupied
+        return not (occupied(resource_work(key.name)) or occupied(look_work(key.name)))
+
     def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | Unseen | None:
         """One view per replica of the volume on this node: one."""
         found = replicas_here(self._node, reader, key.name)
@@ -127,6 +137,8 @@ class Replicas:
             return None
         if self._is_only_to_be_looked_at(key.name):
             return Unseen(key.name)
+        if len(found) == 1 and self._is_not_begun(found[0], key.name):
+            return None
         cluster = reader.get(ClusterConfig, CLUSTER)
         settings = cluster.spec if cluster is not None else _DEFAULTS
         elder = ""
@@ -169,8 +181,25 @@ class Replicas:
         looked = memory.last(look_work(resource), "look")
         return looked is None or looked.succeeded
 
+    def _is_not_begun(self, replica: ReplicatedVolumeReplica, resource: str) -> bool:
+        """Whether it is no member yet, and nothing was done or said of it here: most of what comes to it comes before.
+
+        Nothing is decided then but to wait (``need_config``), and there is nothing to report.
+        """
+        drbd, memory = replica.status.drbd, self._node.memory
+        if drbd.config.datamesh_revision or replica.deleting or (drbd.status, drbd.errors, drbd.actual) != _NOTHING_YET:
+            return False
+        sighting, work = memory.resource(resource), resource_work(resource)
+        return (
+            sighting.current
+            and sighting.value is None
+            and not memory.outcomes(work)
+            and not self._node.hands.busy(work)
+        )
+
     def _look_at(self, resource: str) -> Callable[[], None]:
-        return self._node.work(look_work(resource), (Look(KERNEL, resource),), self._node.volumes, Key("", resource))
+        look = Look(KERNEL, resource, after=BURST)
+        return self._node.work(look_work(resource), (look,), self._node.volumes, Key("", resource))
 
     def _view(
         self, reader: Reader, replica: ReplicatedVolumeReplica, resource: str, settings: ClusterConfigSpec, elder: str
