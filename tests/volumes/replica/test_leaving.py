@@ -84,6 +84,12 @@ def formation(phase: FormationPhase) -> Transition:
     )
 
 
+def formed_anew() -> VolumeView:
+    """The volume's formation starts again, so that nobody is a member."""
+    restarting = (formation(FormationPhase.RESTARTING),)
+    return without_membership(leaver(), 0, 1, 2, datamesh_transitions=restarting, datamesh_revision=1)
+
+
 def unlinked(found: ReplicaView) -> ReplicaView:
     report = found.replica.status.drbd.status
     assert report is not None
@@ -170,13 +176,9 @@ HINDRANCES: list[tuple[str, VolumeView, str | None]] = [
         with_rv(leaver(), datamesh_transitions=(formation(FormationPhase.BOOTSTRAP_DATA),)),
         None,
     ),
-    (
-        "formed anew",
-        without_membership(
-            leaver(), 0, 1, 2, datamesh_transitions=(formation(FormationPhase.RESTARTING),), datamesh_revision=1
-        ),
-        None,
-    ),
+    ("formed anew", had_no_data(formed_anew()), None),
+    ("older than its formation", formed_anew(), "ReplicaHoldsData"),
+    ("older than its formation, and given up", spoilt(formed_anew(), 3, given_up), None),
 ]
 
 

@@ -6,7 +6,8 @@
 |                                     | ``accept-data-loss`` on it: a volume ends after its replicas, so this one's   |
 |                                     | object was lost, and Kubernetes deletes by itself what a lost object owned   |
 | is being deleted, nothing attached  | at once                                                                      |
-| is being formed, not with it        | at once: it has no data that anybody counts on                               |
+| is being formed, not with it        | at once: it has no data that anybody counts on. One that had some is older    |
+|                                     | than that formation (decision 0010), and goes only with a person's consent   |
 | lives                               | once it has left the datamesh, the rest have forgotten it, and 000's gc       |
 |                                     | conditions hold: enough of the others are quorate and connected, the promised |
 |                                     | number of copies is up to date, and it is not in use on its node             |
@@ -91,7 +92,7 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if status_is_lost(view):
         return Wait("StatusLost", "the volume has lost its status, and a person must decide", _volume(view))
     if view.forming and _may_be_dropped(view):
-        return None
+        return _older_than_its_formation(replica)
     if not is_forgotten(view, replica):
         return Wait("NotForgotten", f"the members have not forgotten node id {replica.id} yet", _volume(view))
     in_use = _in_use(view, replica)
@@ -115,6 +116,17 @@ def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
         f"there is no ReplicatedVolume {view.name}, and {replica.name} holds a copy of its data; to give it up,"
         f" annotate {replica.name} with {annotation_keys.ACCEPT_DATA_LOSS}=true",
         _volume(view),
+    )
+
+
+def _older_than_its_formation(replica: ReplicaView) -> Wait | None:
+    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
+        return None
+    return Wait(
+        "ReplicaHoldsData",
+        f"{replica.name} was up to date once, although its volume is only being formed: the API may have forgotten what"
+        f" is on it; to give it up, annotate {replica.name} with {annotation_keys.ACCEPT_DATA_LOSS}=true",
+        (Blocker.of(replica.replica),),
     )
 
 
