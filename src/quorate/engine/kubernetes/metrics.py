@@ -16,7 +16,7 @@ class ClientMetrics:
         )
         self._seconds = Histogram(
             "rest_client_request_duration_seconds",
-            "From the request to the beginning of its answer",
+            "From the request to its answer; of a watch, to the beginning of that",
             ("verb", "host"),
             registry=registry,
             buckets=_SECONDS,

@@ -11,7 +11,6 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from aiohttp import hdrs
 from yarl import URL
 
 from quorate.errors import ConfigError
@@ -50,7 +49,7 @@ def without_password(proxy: str) -> tuple[URL, dict[str, str]]:
     if url.raw_user is None and url.raw_password is None:
         return url, {}
     credentials = base64.b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode()
-    return url.with_user(None), {hdrs.PROXY_AUTHORIZATION: f"Basic {credentials}"}
+    return url.with_user(None), {"Proxy-Authorization": f"Basic {credentials}"}
 
 
 def _bypasses(host: str, port: int | None, no_proxy: str) -> bool:

@@ -14,14 +14,10 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
-import aiohttp
-from aiohttp import hdrs
 from yarl import URL
 
 from quorate import __version__
@@ -29,9 +25,18 @@ from quorate.engine.clock import Clock
 from quorate.engine.kubernetes.answers import refusal
 from quorate.engine.kubernetes.connection import Connection
 from quorate.engine.kubernetes.credentials import Identity
+from quorate.engine.kubernetes.pool import NotConnected, Pool
 from quorate.engine.kubernetes.proxy import without_password
 from quorate.engine.kubernetes.tls import tls_context
-from quorate.errors import OutcomeUnknown, ServiceUnavailable, StoreUnreachable, TooManyRequests, Unauthorized
+from quorate.engine.kubernetes.wire import Answer, Broken, Silent, Wire
+from quorate.errors import (
+    ConfigError,
+    OutcomeUnknown,
+    ServiceUnavailable,
+    StoreUnreachable,
+    TooManyRequests,
+    Unauthorized,
+)
 
 #: Called after every answer with method, host, code (or ``<error>``) and seconds.
 Observer = Callable[[str, str, str, float], None]
@@ -60,25 +65,8 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-class _Broken(Exception):
-    """The connection broke after the request may have been sent."""
-
-
-async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keeps aiohttp from repeating a DELETE by itself when a kept-alive connection breaks: it may have been done."""
-    try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _Broken(_why(error)) from error
-
-
-_ONCE = (_send_once,)
-
-
 class Transport:
-    """One aiohttp session. Must be made inside a running event loop, and closed."""
+    """Must be made inside a running event loop, and closed."""
 
     def __init__(
         self,
@@ -93,30 +81,25 @@ class Transport:
         self._clock = clock
         self._limits = limits
         self._observe = observe
-        self._host = URL(connection.server).authority
-        proxy, proxy_authorization = without_password(connection.proxy) if connection.proxy else (None, {})
-        # Inside TLS a proxy sees only what it is asked to connect to; without TLS, the requests themselves.
-        tunnels = connection.server.startswith("https:")
-        self._proxy_headers = proxy_authorization if tunnels else {}
-        self._plain_headers = {} if tunnels else proxy_authorization
+        server = URL(connection.server)
+        self._host = server.host_port_subcomponent or ""
+        self._pool = Pool(connection, connect_timeout=limits.connect_timeout)
         self._slots = asyncio.Semaphore(limits.in_flight)
-        # What the current identity is sent as; rebuilt only when the identity changes.
+        self._path = server.raw_path.rstrip("/")
+        # Compression saves bytes that a cluster's network has, and costs CPU that the API server lacks.
+        self._headers = {
+            "Host": self._host,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": user_agent,
+        }
+        if connection.proxy and server.scheme == "http":
+            # Without TLS a proxy sees the requests themselves, and must be told where they are to go.
+            self._path = f"http://{self._host}{self._path}"
+            self._headers |= without_password(connection.proxy)[1]
+        # What the current identity is sent as; made anew only when the identity changes.
         self._identity: Identity | None = None
-        self._authorization: dict[str, str] = {}
-        self._tls: ssl.SSLContext | bool = True
-        self._timeout = aiohttp.ClientTimeout(total=None, connect=limits.connect_timeout)
-        self._watch_timeout = aiohttp.ClientTimeout(
-            total=None, connect=limits.connect_timeout, sock_read=limits.watch_silence
-        )
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, socket_factory=_socket),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Compression saves bytes that a cluster's network has, and costs CPU that the API server lacks.
-            headers={hdrs.ACCEPT: "application/json", hdrs.ACCEPT_ENCODING: "identity", hdrs.USER_AGENT: user_agent},
-            auto_decompress=False,
-            proxy=proxy,
-            timeout=self._timeout,
-        )
+        self._head = ""
 
     async def read(self, target: str) -> bytes:
         """GET; ``target`` is path and query, already quoted."""
@@ -130,19 +113,15 @@ class Transport:
         """POST, PATCH or DELETE. Raises OutcomeUnknown when it may have been done."""
         exchange = _Exchange(method, target, body, content_type, self._clock.monotonic() + self._limits.write_timeout)
         try:
-            async with (
-                asyncio.timeout(self._limits.write_timeout),
-                self._slots,
-                await self._answer(exchange) as response,
-            ):
-                return await response.read()
+            async with asyncio.timeout(self._limits.write_timeout), self._slots:
+                return (await self._answer(exchange)).body
         except TimeoutError as error:
             problem = f"no answer to {method} {target} within {self._limits.write_timeout:g} s"
             if exchange.sent:
                 raise self._unknown(problem) from error
             raise self._unreachable(f"{problem}: it was not sent") from error
-        except (_Broken, aiohttp.ClientError) as error:
-            raise self._unknown(f"the connection broke during {method} {target} ({_why(error)})") from error
+        except Broken as error:
+            raise self._unknown(f"the connection broke during {method} {target} ({error})") from error
 
     @asynccontextmanager
     async def stream(self, target: str) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -150,66 +129,61 @@ class Transport:
         exchange = _Exchange("GET", target, None, None, self._clock.monotonic() + self._limits.read_timeout, watch=True)
         try:
             async with asyncio.timeout(self._limits.read_timeout):
-                response = await self._answer(exchange)
-        except (_Broken, aiohttp.ClientError, TimeoutError) as error:
-            raise self._unreachable(f"no answer to GET {target} ({_why(error)})") from error
+                await self._answer(exchange)
+        except (Broken, TimeoutError) as error:
+            raise self._unreachable(f"no answer to GET {target} ({str(error) or type(error).__name__})") from error
+        assert exchange.wire is not None
         try:
-            async with aclosing(self._lines(response, target)) as lines:
+            async with aclosing(self._lines(exchange.wire, target)) as lines:
                 yield lines
         finally:
-            response.close()
+            exchange.wire.abort()
 
     async def close(self) -> None:
-        """Close the session and its connections. Idempotent."""
-        await self._session.close()
+        """Close all connections. Idempotent."""
+        await self._pool.close()
 
-    async def _lines(self, response: aiohttp.ClientResponse, target: str) -> AsyncGenerator[bytes, None]:
-        """Complete lines; a last one without its newline was cut off and is dropped."""
-        rest = b""
+    async def _lines(self, wire: Wire, target: str) -> AsyncGenerator[bytes, None]:
         try:
-            async for chunk in response.content.iter_any():
-                *complete, rest = (rest + chunk).split(b"\n")
-                for line in complete:
+            while (lines := await wire.lines()) is not None:
+                for line in lines:
                     yield line
-        except TimeoutError as error:
+        except Silent as error:
             silence = f"nothing came from GET {target} for {self._limits.watch_silence:g} s"
             raise self._unreachable(silence) from error
-        except aiohttp.ClientError as error:
-            raise self._unreachable(f"the connection of GET {target} broke ({_why(error)})") from error
+        except Broken as error:
+            raise self._unreachable(f"the connection of GET {target} broke ({error})") from error
 
     async def _read(self, target: str) -> bytes:
         exchange = _Exchange("GET", target, None, None, self._clock.monotonic() + self._limits.read_timeout)
         for attempt in range(self._limits.retries + 1):
             try:
-                async with await self._answer(exchange) as response:
-                    return await response.read()
-            except (_Broken, aiohttp.ClientError) as error:
+                return (await self._answer(exchange)).body
+            except Broken as error:
                 if attempt == self._limits.retries:
-                    raise self._unreachable(f"the connection of GET {target} broke ({_why(error)})") from error
+                    raise self._unreachable(f"the connection of GET {target} broke ({error})") from error
             await self._clock.sleep(self._limits.retry_pause * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _answer(self, exchange: _Exchange) -> aiohttp.ClientResponse:
+    async def _answer(self, exchange: _Exchange) -> Answer:
         """The server's acceptance. Refusals that mean "not now" or "who are you" are dealt with here."""
         renewed = False
         patience = self._limits.retries
         while True:
             identity = await self._connection.credentials.identity()
-            response = await self._send(exchange, identity)
-            if response.status < 300:
-                return response
-            async with response:
-                error = refusal(
-                    response.status, await response.read(), retry_after=response.headers.get(hdrs.RETRY_AFTER)
-                )
+            answer = await self._send(exchange, identity)
+            status = answer.head.status
+            if status < 300:
+                return answer
+            error = refusal(status, answer.body, retry_after=answer.head.headers.get("retry-after"))
             exchange.sent = False
             if isinstance(error, Unauthorized) and not renewed:
                 renewed = True
                 if await self._connection.credentials.renew(identity) is not identity:
                     continue
             writes = exchange.body is not None
-            if response.status == 502 and writes:
-                raise _Broken(f"a gateway in between answered 502: {error}")
+            if status == 502 and writes:
+                raise Broken(f"a gateway in between answered 502: {error}")
             not_now = isinstance(error, TooManyRequests) or (isinstance(error, ServiceUnavailable) and not writes)
             if not_now and error.retry_after is not None and patience:
                 patience -= 1
@@ -218,52 +192,60 @@ class Transport:
                     continue
             raise error
 
-    async def _send(self, exchange: _Exchange, identity: Identity) -> aiohttp.ClientResponse:
+    async def _send(self, exchange: _Exchange, identity: Identity) -> Answer:
         if identity is not self._identity:
             self._present(identity)
-        headers = self._authorization
-        if exchange.content_type is not None:
-            headers = {**headers, hdrs.CONTENT_TYPE: exchange.content_type}
+        request = self._request(exchange)
         started = self._clock.monotonic()
         code = "<error>"
-        exchange.sent = True
+        wire = None
         try:
-            response = await self._session.request(
-                exchange.method,
-                URL(self._connection.server + exchange.target, encoded=True),
-                data=exchange.body,
-                headers=headers,
-                proxy_headers=self._proxy_headers,
-                ssl=self._tls,
-                server_hostname=self._connection.tls_server_name,
-                allow_redirects=False,
-                timeout=self._watch_timeout if exchange.watch else self._timeout,
-                middlewares=_ONCE if exchange.method == "DELETE" else (),
-            )
-            code = str(response.status)
-            return response
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            exchange.sent = False
-            raise self._unreachable(_why(error)) from error
-        except aiohttp.ClientHttpProxyError as error:
-            exchange.sent = False
-            # Not with the error as its cause: that one carries the request's headers, and so the proxy's password.
-            raise self._unreachable(f"the proxy answered {error.status} {error.message}") from None
+            # A watch keeps its connection, and starting one must not fail because a kept connection turns out dead.
+            wire = await (self._pool.connect() if exchange.watch else self._pool.take())
+            exchange.sent = True
+            answer = await wire.ask(request, silence=self._limits.watch_silence if exchange.watch else None)
+            code = str(answer.head.status)
+        except NotConnected as error:
+            raise self._unreachable(str(error)) from error
+        except BaseException:
+            # Its answer may still come, and must not be taken for that of another request.
+            if wire is not None:
+                wire.abort()
+            raise
         finally:
             if self._observe is not None:
                 self._observe(exchange.method, self._host, code, self._clock.monotonic() - started)
+        if exchange.watch and answer.head.status < 300:
+            exchange.wire = wire
+        else:
+            self._pool.give_back(wire)
+        return answer
+
+    def _request(self, exchange: _Exchange) -> bytes:
+        first = f"{exchange.method} {self._path}{exchange.target} HTTP/1.1\r\n{self._head}"
+        if exchange.body is None:
+            return f"{first}\r\n".encode("ascii")
+        described = f"Content-Type: {exchange.content_type}\r\nContent-Length: {len(exchange.body)}\r\n\r\n"
+        return (first + described).encode("ascii") + exchange.body
 
     def _present(self, identity: Identity) -> None:
         connection = self._connection
         known = self._identity.certificate if self._identity is not None else None
         if connection.server.startswith("https:") and (self._identity is None or identity.certificate != known):
-            # A new context also means new connections: aiohttp keeps them apart by context.
-            self._tls = tls_context(
-                ca=connection.ca, verify=connection.verify, certificate=identity.certificate, origin=connection.origin
+            self._pool.use(
+                tls_context(
+                    ca=connection.ca,
+                    verify=connection.verify,
+                    certificate=identity.certificate,
+                    origin=connection.origin,
+                )
             )
-        token = identity.token
-        bearer = {hdrs.AUTHORIZATION: f"Bearer {token.reveal()}"} if token is not None else {}
-        self._authorization = self._plain_headers | bearer
+        headers = self._headers
+        if identity.token is not None:
+            headers = headers | {"Authorization": f"Bearer {identity.token.reveal()}"}
+            if not headers["Authorization"].isprintable() or not headers["Authorization"].isascii():
+                raise ConfigError(f"{connection.origin}: the token has characters that no token has")
+        self._head = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         self._identity = identity
 
     def _unknown(self, problem: str) -> OutcomeUnknown:
@@ -276,7 +258,7 @@ class Transport:
 class _Exchange:
     """One request and how far it got."""
 
-    __slots__ = ("body", "content_type", "deadline", "method", "sent", "target", "watch")
+    __slots__ = ("body", "content_type", "deadline", "method", "sent", "target", "watch", "wire")
 
     def __init__(
         self,
@@ -296,18 +278,5 @@ class _Exchange:
         self.watch = watch
         #: Whether the server may be acting on it right now.
         self.sent = False
-
-
-def _socket(address: tuple[int, int, int, str, object]) -> socket.socket:
-    """A socket that notices a dead peer within half a minute, also while only a watch waits on it."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-    return made
-
-
-def _why(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+        #: What the answer to a watch goes on coming on.
+        self.wire: Wire | None = None
