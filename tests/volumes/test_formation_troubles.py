@@ -6,13 +6,17 @@ import pytest
 
 from quorate.api import conditions, core
 from quorate.api.conditions.rv import Ready, Resilient, SharedSecretAlgorithmSelected, StatusLost
-from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage import DRBDResourceOperation, ReplicatedVolume
 from quorate.api.storage.configuration import Replication
+from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.storage.drbd import SharedSecretAlgorithm
 from quorate.api.storage.rv import VolumePhase
 from quorate.engine.simulation import Simulation, for_each_seed, run
 from quorate.lab import faults
+from quorate.volumes.settling import is_copying
 from tests.support.faults import bad
+from tests.volumes.attach.stories import FIVE
+from tests.volumes.backups import Birth
 from tests.volumes.laboratory import VolumeLab, volume_lab
 from tests.volumes.test_formation_in_the_lab import nothing_left, provided
 
@@ -196,5 +200,46 @@ def test_the_silence_of_an_agent_is_noticed_and_so_is_its_return() -> None:
             lab.cluster.inject(faults.NodeUp("node-2"))
             await lab.until_condition(Resilient)
             await lab.until_ready()
+
+    run(main, seed=1)
+
+
+def test_members_that_cannot_reach_each_other_and_have_nothing_are_given_up_and_formed_anew() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            class_name, birth = await provided(lab, Replication.CONSISTENCY_AND_AVAILABILITY), Birth(lab)
+            lab.cluster.inject(faults.Cut("node-1", "node-2"))
+            birth.watch()
+            await lab.create("v", class_name)
+
+            async def given_up() -> bool:
+                return FormationPhase.RESTARTING in birth.first
+
+            await lab.until("it starts again", given_up, 120)
+            lab.cluster.inject(faults.Heal("", ""))
+            await lab.until_ready()
+
+    run(main, seed=1)
+
+
+def test_a_volume_that_loses_a_node_for_good_in_its_first_copy_lives_and_gets_another() -> None:
+    """What was copied is not thrown away: nobody can tell it from what users write."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            class_name = await provided(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            await lab.create("v", class_name, "4Gi")
+
+            async def copying() -> bool:
+                return any(is_copying(each) for each in (await lab.store.list(DRBDResourceOperation)).items)
+
+            await lab.until("its first copy is under way", copying)
+            lost = (await lab.replicas())[2].spec.node_name or ""
+            lab.cluster.inject(faults.NodeDown(lost))
+            volume = await lab.until_condition(Resilient, patience=3600)
+            assert lost not in {each.node_name for each in volume.status.datamesh.members}
+            events = {each.reason for each in (await lab.store.list(core.Event)).items}
+            assert "FoundFormed" in events
+            assert "FormationRestarted" not in events
 
     run(main, seed=1)
