@@ -67,23 +67,23 @@ def booked() -> Iterator[Shares]:
 
 
 def _turn(shares: Shares, run: Callable[[Any], None]) -> Callable[[Any], None]:
+    switch = shares.switch
+
     def turn(handle: Any) -> None:
         owner = handle._context.get(OWNER, LOOP)
-        if owner == CONTROLLERS:
-            owner = _controller(handle._callback)
-        before = shares.switch(owner)
-        try:
-            run(handle)
-        finally:
-            shares.switch(before)
+        if owner is CONTROLLERS:
+            task = getattr(handle._callback, "__self__", None)
+            owner = _controller(task.get_name() if isinstance(task, asyncio.Task) else "")
+        before = switch(owner)
+        run(handle)  # never raises: it tells the loop of what does
+        switch(before)
 
     return turn
 
 
-def _controller(callback: Any) -> str:
-    task = getattr(callback, "__self__", None)
-    name = task.get_name() if isinstance(task, asyncio.Task) else ""
-    worker, found, _ = name.partition(" worker ")
+@functools.cache
+def _controller(task: str) -> str:
+    worker, found, _ = task.partition(" worker ")
     return f"{CONTROLLERS}: {worker}" if found else f"{CONTROLLERS}: caches and writes"
 
 

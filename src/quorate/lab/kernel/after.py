@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from quorate.lab.kernel import connecting, events, io_engine, links, resync, telling, twopc
 from quorate.lab.kernel.metadata import Flag, PeerFlag
-from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
+from quorate.lab.kernel.resource import Connection, Device, Resource
 from quorate.lab.kernel.sanitize import data_accessible
 from quorate.lab.kernel.states import Conn, Disk, Repl, Role
 
@@ -52,26 +52,63 @@ def _remember(device: Device) -> None:
     if metadata is None or device.now.disk <= Disk.ATTACHING:
         return
     resource, disk = device.resource, device.now.disk
-    primary_in_sight = resource.now.role is Role.PRIMARY or any(
-        c.now.peer_role is Role.PRIMARY for c in resource.connections.values()
+    detaching, primary = disk is Disk.DETACHING, resource.now.role is Role.PRIMARY
+    metadata.flags = _flags(
+        metadata.flags,
+        disk,
+        others_go_on=detaching and _others_go_on(device),
+        crashed_primary=device.crashed_primary or (primary and not detaching),
+        primary_in_sight=primary or any(c.now.peer_role is Role.PRIMARY for c in resource.connections.values()),
+        quorum=device.now.quorum,
     )
-    flags = metadata.flags & ~(Flag.AL_CLEAN | Flag.CRASHED_PRIMARY | Flag.PRIMARY_IND | Flag.HAVE_QUORUM)
+    metadata.members = set(resource.members)
+    for peer in device.peer_devices:
+        slot = peer.slot
+        assert slot is not None
+        slot.flags = _peer_flags(
+            slot.flags,
+            peer.now.disk,
+            connected=peer.now.repl > Repl.OFF,
+            has_bitmap=slot.bitmap_index != -1,
+            wants_bitmap=peer.wants_bitmap,
+        )
+
+
+# Flags are slow to combine, and there are few combinations.
+
+
+@cache
+def _flags(
+    before: Flag, disk: Disk, *, others_go_on: bool, crashed_primary: bool, primary_in_sight: bool, quorum: bool
+) -> Flag:
+    flags = before & ~(Flag.AL_CLEAN | Flag.CRASHED_PRIMARY | Flag.PRIMARY_IND | Flag.HAVE_QUORUM)
     if disk >= Disk.INCONSISTENT:
         flags &= ~(Flag.CONSISTENT | Flag.WAS_UP_TO_DATE)
         flags |= Flag.CONSISTENT if disk > Disk.INCONSISTENT else Flag(0)
         flags |= Flag.WAS_UP_TO_DATE if disk > Disk.OUTDATED else Flag(0)
-    elif disk is Disk.DETACHING and _others_go_on(device):  # a disk that has failed cannot be told
+    elif others_go_on:  # a disk that has failed cannot be told
         flags &= ~Flag.WAS_UP_TO_DATE
-    if device.crashed_primary or (resource.now.role is Role.PRIMARY and disk is not Disk.DETACHING):
+    if crashed_primary:
         flags |= Flag.CRASHED_PRIMARY
     if primary_in_sight:
         flags |= Flag.PRIMARY_IND
-    if device.now.quorum:
+    if quorum:
         flags |= Flag.HAVE_QUORUM
-    metadata.flags = flags
-    metadata.members = set(resource.members)
-    for peer in device.peer_devices:
-        _remember_peer(peer)
+    return flags
+
+
+@cache
+def _peer_flags(before: PeerFlag, disk: Disk, *, connected: bool, has_bitmap: bool, wants_bitmap: bool) -> PeerFlag:
+    flags = before & ~(PeerFlag.CONNECTED | PeerFlag.OUTDATED)
+    if connected:
+        flags |= PeerFlag.CONNECTED
+    if Disk.INCONSISTENT <= disk <= Disk.OUTDATED:
+        flags |= PeerFlag.OUTDATED
+    if has_bitmap and disk >= Disk.INCONSISTENT and disk is not Disk.UNKNOWN:
+        flags |= PeerFlag.DEVICE_SEEN
+    if disk is Disk.DISKLESS and not wants_bitmap:
+        flags &= ~PeerFlag.DEVICE_SEEN
+    return flags
 
 
 def _others_go_on(device: Device) -> bool:
@@ -82,22 +119,6 @@ def _others_go_on(device: Device) -> bool:
     )
     data = device.old.disk is Disk.UP_TO_DATE or any(p.old.disk is Disk.UP_TO_DATE for p in device.peer_devices)
     return primary and data
-
-
-def _remember_peer(peer: PeerDevice) -> None:
-    slot = peer.slot
-    assert slot is not None
-    disk = peer.now.disk
-    flags = slot.flags & ~(PeerFlag.CONNECTED | PeerFlag.OUTDATED)
-    if peer.now.repl > Repl.OFF:
-        flags |= PeerFlag.CONNECTED
-    if Disk.INCONSISTENT <= disk <= Disk.OUTDATED:
-        flags |= PeerFlag.OUTDATED
-    if slot.bitmap_index != -1 and disk >= Disk.INCONSISTENT and disk is not Disk.UNKNOWN:
-        flags |= PeerFlag.DEVICE_SEEN
-    if disk is Disk.DISKLESS and not peer.wants_bitmap:
-        flags &= ~PeerFlag.DEVICE_SEEN
-    slot.flags = flags
 
 
 def _note_generation(device: Device) -> None:
