@@ -36,6 +36,7 @@ from quorate.api.quantity import Quantity
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import Device, DiskState, DrbdStatus, ReplicaDrbd
 from quorate.api.storage.llv import LVMLogicalVolumeStatus
+from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
 from quorate.engine import (
     Controller,
@@ -225,12 +226,12 @@ def _places(llv: LVMLogicalVolume, lvg: LVMVolumeGroup) -> tuple[str, str]:
 def _replica(reader: Reader, llv: LVMLogicalVolume) -> ReplicatedVolumeReplica | None:
     """The replica that a logical volume is for, found by their names."""
     replica = reader.get(ReplicatedVolumeReplica, llv.name[:-_SUFFIX_LENGTH])
-    return replica if replica is not None and key_of(llv) in tuple(_of_replica(replica)) else None
+    return replica if replica is not None and key_of(llv) in _of_replica(replica) else None
 
 
-def _of_replica(replica: ReplicatedVolumeReplica) -> Iterable[Key]:
+def _of_replica(replica: ReplicatedVolumeReplica) -> tuple[Key, ...]:
     group, pool = replica.spec.lvm_volume_group_name, replica.spec.lvm_volume_group_thin_pool_name
-    found = {replica.status.lvm_logical_volume_name, replica.status.drbd.actual.metadata_created}
+    found = {*_named(replica.status)}
     if group is not None:
         found.add(names.logical_volume(replica.name, group, pool or ""))
     return tuple(Key("", name) for name in sorted(found) if name)
@@ -244,13 +245,20 @@ def _concerns_its_disk(before: ReplicatedVolumeReplica | None, after: Replicated
     if before is None or after is None or before.spec != after.spec:
         return True
     old, new = before.status, after.status
-    if old.lvm_logical_volume_name != new.lvm_logical_volume_name or _made(old.drbd) != _made(new.drbd):
+    if _named(old) != _named(new) and _of_replica(before) != _of_replica(after):
+        return True
+    if _made(old.drbd) != _made(new.drbd):
         return True
     return _disks(old.drbd.status) != _disks(new.drbd.status)
 
 
+def _named(status: ReplicatedVolumeReplicaStatus) -> tuple[str, str]:
+    """The disks that it names. Usually they are the one that its name and its group lead to."""
+    return status.lvm_logical_volume_name, status.drbd.actual.metadata_created
+
+
 def _made(drbd: ReplicaDrbd) -> tuple[object, ...]:
-    return drbd.actual.metadata_created, drbd.actual.backing_size, bool(drbd.config.datamesh_revision)
+    return drbd.actual.backing_size, bool(drbd.config.datamesh_revision)
 
 
 def _disks(reported: DrbdStatus | None) -> list[tuple[bool, int]]:

@@ -32,10 +32,11 @@ GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
 
 
 #: Volumes come and go in bursts, and what they leave free is told now and then: seconds between two looks for that.
-GROUPS_REST: Final = 2.0
+GROUPS_REST: Final = 10.0
 
 #: A look changes nothing, so it may be killed; but drives may be slow.
 SILENCE: Final = 60.0
+_LOOKING: Final = Look(LVM).purpose
 #: LVM's exit code when it could not read everything; what it could is in its report.
 _IN_PART: Final = 5
 
@@ -174,7 +175,7 @@ class Looker:
     def _looks(self) -> tuple[Outcome | None, Outcome | None]:
         """How the last looks at volumes, and at groups, ended."""
         last = self._node.memory.last
-        return last(LVM_LOOK, Look(LVM).purpose), last(GROUPS_LOOK, Look(LVM).purpose)
+        return last(LVM_LOOK, _LOOKING), last(GROUPS_LOOK, _LOOKING)
 
     def _others_were_at_work(self, before: SeenVolumes, now: SeenVolumes, changed: Iterable[str]) -> bool:
         """Whether space was taken or left by nobody's command of ours: who knows what else was done to groups."""
