@@ -50,14 +50,16 @@ class Counted:
         method = getattr(self._store, name)
         if name not in WRITES:
             return method
+        verb = name.replace("_", " ")
 
         async def write(target: Any, *arguments: Any, **options: Any) -> Any:
             cls: Any = target if isinstance(target, type) else type(target)
             kind = cls.KIND.name
             answer = await method(target, *arguments, **options)
-            self._count[self._writer, name.replace("_", " "), kind] += 1
+            self._count[self._writer, verb, kind] += 1
             return answer
 
+        setattr(self, name, write)
         return write
 
 
