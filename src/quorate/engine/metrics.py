@@ -75,7 +75,7 @@ class EngineMetrics:
         self.unfinished = gauge("workqueue_unfinished_work_seconds", "Sum of the work under way", *of_queue)
         self.longest = gauge("workqueue_longest_running_processor_seconds", "Longest work under way", *of_queue)
         self.master = gauge("leader_election_master_status", "1 while this process leads", "name")
-        self.writes = counter("quorate_store_writes_total", "Writes sent to the store", "kind", "verb", "result")
+        self.writes = tallied("quorate_store_writes_total", "Writes sent to the store", "kind", "verb", "result")
         self.cached = gauge("quorate_cache_objects", "Objects in a cache", "kind")
         self.cache_age = gauge("quorate_cache_age_seconds", "Time since the store was last heard of", "kind")
         self.undecodable = gauge("quorate_cache_undecodable_objects", "Objects that do not fit our type", "kind")

@@ -16,13 +16,17 @@ one writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import isfinite
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
-from quorate.api.codec import to_builtins, to_comparable
+import msgspec
+
+from quorate.api.codec import to_builtins
 from quorate.api.meta import Resource
+from quorate.api.struct import Struct
 from quorate.engine.keys import key_of
 from quorate.engine.merge import difference
 from quorate.engine.selectors import EVERYTHING, Selector
@@ -87,7 +91,7 @@ class Patch(_OfDifference):
         _check_same_object(self, self.observed, self.intended)
         if getattr(self.observed, "status", None) != getattr(self.intended, "status", None):
             _refuse(self, "it changes status: spec and status are two writes, use PatchStatus")
-        object.__setattr__(self, "patch", _difference(self))
+        object.__setattr__(self, "patch", _difference(self.observed, self.intended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +111,7 @@ class PatchStatus(_OfDifference):
             if name != "status" and getattr(self.observed, name) != getattr(self.intended, name):
                 _refuse(self, f"it changes {name}: spec and status are two writes, use Patch")
         before, after = getattr(self.observed, "status", None), getattr(self.intended, "status", None)
-        patch = {} if before is after or before == after else difference(_comparable(before), _comparable(after))
-        object.__setattr__(self, "patch", to_builtins(patch) if patch else patch)
+        object.__setattr__(self, "patch", _difference(before, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,31 +277,44 @@ def _check_same_object(write: Patch | PatchStatus, observed: Resource, intended:
             _refuse(write, f"observed and intended differ in metadata.{name}{hint}")
 
 
-def _difference(write: Patch) -> dict[str, Any]:
-    """The merge patch of everything but status; fields that are equal are not even looked into."""
-    observed, intended = write.observed, write.intended
-    patch: dict[str, Any] = {}
-    if observed is intended:
-        return patch
-    for name, wire in zip(_fields(observed), _wire_names(observed), strict=True):
-        before, after = getattr(observed, name), getattr(intended, name)
-        if name == "status" or before is after or before == after:
-            continue
-        old, new = to_builtins(before), to_builtins(after)
-        patch[wire] = difference(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
+def _difference(before: Any, after: Any) -> dict[str, Any]:
+    """The merge patch from one struct to another: fields that are equal are not looked into, and lists not compared."""
+    if before is after:
+        return {}
+    cls: type = type(before)
+    names = {wire: name for name, wire in _wire_names(cls) if getattr(before, name) != getattr(after, name)}
+    if not names:
+        return {}
+    merged = [name for name in names.values() if isinstance(getattr(before, name), Struct | dict)]
+    old = to_builtins(_only(before, merged)) if merged else {}
+    new = to_builtins(_only(after, names.values()))
+    patch = {}
+    for wire in names:
+        was, value = old.get(wire), new.get(wire)
+        patch[wire] = difference(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
     return patch
 
 
-def _comparable(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", to_comparable(value)) if value is not None else {}
+def _only(struct: Any, fields: Iterable[str]) -> Any:
+    """The struct with nothing but these fields, and those that it cannot be without."""
+    cls: type = type(struct)
+    return cls(**{name: getattr(struct, name) for name in (*_required(cls), *fields)})
 
 
 def _fields(struct: Any) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", struct.__struct_fields__)
+    found: tuple[str, ...] = struct.__struct_fields__
+    return found
 
 
-def _wire_names(struct: Any) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", struct.__struct_encode_fields__)
+@cache
+def _wire_names(cls: type) -> tuple[tuple[str, str], ...]:
+    """Every field, and what it is called on the wire."""
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(cls))
+
+
+@cache
+def _required(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in msgspec.structs.fields(cls) if field.required)
 
 
 def _refuse(write: Write, why: str) -> NoReturn:

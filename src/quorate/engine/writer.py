@@ -134,7 +134,7 @@ class Writer:
         finally:
             if not settled:
                 self.unsettled_until = max(self.unsettled_until, over_at)
-            self._writes.labels(cls.KIND.name, verb, result).inc()
+            self._writes.labels(cls.KIND.name, verb, result).add()
         return answer
 
     async def _read(self, cls: type[Resource], read: Awaitable[T]) -> T:

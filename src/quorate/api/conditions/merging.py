@@ -49,9 +49,17 @@ def merge(
     merged = {condition.type: condition for condition in current}
     changed = False
     for verdict in verdicts:
-        old = merged.get(verdict.type)
-        if old is None or not _says(old, verdict, generation):
-            merged[verdict.type] = _updated(old, verdict, now, generation)
+        name, status, reason, message = verdict
+        old = merged.get(name)
+        # Nearly all say exactly this already, in nearly every pass.
+        if (
+            old is None
+            or old.status is not status
+            or old.reason != reason
+            or old.observed_generation != generation
+            or old.message != message[:_MAX_MESSAGE]
+        ):
+            merged[name] = _updated(old, verdict, now, generation)
             changed = True
     for unwanted in drop:
         changed = merged.pop(unwanted.__name__, None) is not None or changed
@@ -63,16 +71,6 @@ def told(obj: R, verdicts: Iterable[Verdict], *, now: datetime, **fields: Any) -
     status, generation = cast("Any", obj).status, obj.metadata.generation
     conditions = merge(status.conditions, verdicts, now=now, generation=generation)
     return replace(obj, status=replace(status, observed_generation=generation, conditions=conditions, **fields))
-
-
-def _says(condition: Condition, verdict: Verdict, generation: int | None) -> bool:
-    """Whether a condition says exactly this already: nearly all do, in nearly every pass."""
-    return (
-        condition.status is verdict.status
-        and condition.reason == verdict.reason
-        and condition.observed_generation == generation
-        and condition.message == verdict.message[:_MAX_MESSAGE]
-    )
 
 
 def _updated(old: Condition | None, verdict: Verdict, now: datetime, generation: int | None) -> Condition:
