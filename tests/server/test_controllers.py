@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 16, tzinfo=UTC)
 def test_every_controller_has_a_name_of_its_own() -> None:
     names = [controller.name for controller in cluster_wide()]
     assert len(set(names)) == len(names)
-    assert {"cluster", "volumes", "replicas", "disk-schedules", "storage-pools"} <= set(names)
+    assert {"cluster", "volumes", "attachments", "disk-schedules", "storage-pools"} <= set(names)
 
 
 @pytest.mark.parametrize(

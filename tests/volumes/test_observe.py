@@ -32,7 +32,7 @@ from quorate.engine.store import ObjectList
 from quorate.volumes.controllers import controllers
 from quorate.volumes.fanning import fan_out
 from quorate.volumes.observe import observe
-from quorate.volumes.watches import BURST, OF_REPLICAS, OF_VOLUMES, UNTIL_LOST, WATCHES
+from quorate.volumes.watches import BURST, OF_VOLUMES, UNTIL_LOST, WATCHES
 from tests.volumes.volume.making import (
     NOW,
     granted,
@@ -370,26 +370,23 @@ SILENT = merge((), [ReplicaReady.AGENT_NOT_READY()], now=NOW)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "to_volumes", "to_replicas"),
+    ("before", "after", "heard"),
     [
-        (said_of_volume(), said_of_volume(message="m", conditions=WORDS), False, False),
-        (said_of_volume(), said_of_volume(effective_layout=EffectiveLayout(stale_agents=1)), False, False),
-        (said_of_volume(), said_of_volume(datamesh_revision=9), True, True),
-        (said_of_volume(), said_of_volume(published_on=(node(1),)), True, True),
-        (said_of_replica(), said_of_replica(message="m", size=Quantity("1Gi")), False, False),
-        (said_of_replica(), said_of_replica(conditions=READY), True, False),
-        (said_of_replica(conditions=READY), said_of_replica(conditions=SILENT), False, False),
-        (said_of_replica(conditions=SILENT), said_of_replica(conditions=READY), True, False),
-        (said_of_replica(), said_of_replica(datamesh_revision=9), True, True),
-        (said_of_replica(), said_of_replica(datamesh_pending_transition=PendingTransition(member=True)), True, True),
+        (said_of_volume(), said_of_volume(message="m", conditions=WORDS), False),
+        (said_of_volume(), said_of_volume(effective_layout=EffectiveLayout(stale_agents=1)), False),
+        (said_of_volume(), said_of_volume(datamesh_revision=9), True),
+        (said_of_volume(), said_of_volume(published_on=(node(1),)), True),
+        (said_of_replica(), said_of_replica(message="m", size=Quantity("1Gi")), False),
+        (said_of_replica(), said_of_replica(conditions=READY), True),
+        (said_of_replica(conditions=READY), said_of_replica(conditions=SILENT), False),
+        (said_of_replica(conditions=SILENT), said_of_replica(conditions=READY), True),
+        (said_of_replica(), said_of_replica(datamesh_revision=9), True),
+        (said_of_replica(), said_of_replica(datamesh_pending_transition=PendingTransition(member=True)), True),
     ],
 )
-def test_words_alone_wake_nobody_and_everything_else_does(
-    before: Resource, after: Resource, to_volumes: bool, to_replicas: bool
-) -> None:
+def test_words_alone_wake_nobody_and_everything_else_does(before: Resource, after: Resource, heard: bool) -> None:
     renamed = replace(after, metadata=replace(after.metadata, resource_version="9"))
-    assert matters(OF_VOLUMES, before, renamed) is to_volumes
-    assert matters(OF_REPLICAS, before, renamed) is to_replicas
+    assert matters(OF_VOLUMES, before, renamed) is heard
 
 
 @pytest.mark.parametrize("found", [said_of_volume(), said_of_replica()])
@@ -398,7 +395,6 @@ def test_a_change_of_metadata_or_of_the_spec_is_heard(found: Resource) -> None:
     annotated = replace(found, metadata=replace(found.metadata, annotations={"a": "b"}))
     for after in (deleting, annotated):
         assert matters(OF_VOLUMES, found, after)
-        assert matters(OF_REPLICAS, found, after)
 
 
 # A node that is lost is told of by many, and looked at once.
@@ -448,10 +444,9 @@ def generation(number: int, found: ReplicatedVolumeReplica) -> ReplicatedVolumeR
 def test_what_agents_say_can_wait_for_the_others_and_a_lost_link_for_all_who_notice(
     before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None, waits: float
 ) -> None:
-    for watches in (OF_VOLUMES, OF_REPLICAS):
-        watch = next(each for each in watches if each.cls is ReplicatedVolumeReplica)
-        assert watch.patience is not None
-        assert watch.patience(before, after) == waits
+    watch = next(each for each in OF_VOLUMES if each.cls is ReplicatedVolumeReplica)
+    assert watch.patience is not None
+    assert watch.patience(before, after) == waits
 
 
 def test_a_new_volume_is_looked_at_once_it_has_its_minor() -> None:

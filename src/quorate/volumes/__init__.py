@@ -3,7 +3,7 @@
 **Purpose.** A ReplicatedVolume (rv) is kept on several nodes by its replicas (rvr); what makes them one volume is the
 datamesh in ``rv.status``: who takes part, in which role, at which revision. Everything here follows from that.
 
-**One reconciler per kind**, each made of small pure modules, each writing an object once per pass:
+**One decision per kind**, each made of small pure modules, each writing an object once per pass:
 
 | package        | object | decides                                                                                  |
 |----------------|--------|------------------------------------------------------------------------------------------|
@@ -11,7 +11,8 @@ datamesh in ``rv.status``: who takes part, in which role, at which revision. Eve
 | ``replica``    | rvr    | its logical volume, its DRBD config, its conditions, its finalizers                      |
 | ``attachment`` | rva    | where an attachment stands, and when it may go                                           |
 
-All three have the volume's name as their key: one pass sees, and may write, all replicas or attachments of a volume.
+The first two are one reconciler (``joint``): they look at the same picture, and what changes for one changes for the
+other. The third has the same key, the volume's name: one pass sees, and may write, all attachments of a volume.
 
 **What they share.** ``view`` is the frozen picture of one volume that all of them decide on; ``datamesh`` renders a
 member's config from one revision and is the only place that does; ``transitions`` are the walks from one revision to

@@ -6,8 +6,10 @@ from typing import Any
 
 from quorate.engine import Controller, Key, Signal
 from quorate.locks import LockTable, Thing
-from quorate.volumes import attachment, replica, volume
+from quorate.volumes import attachment
 from quorate.volumes.fanning import TOPICS, fan_out
+from quorate.volumes.joint import reconciler
+from quorate.volumes.volume.minors import MINORS
 
 
 def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
@@ -23,7 +25,7 @@ def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
     table.on_hold(wake)
     return (
         fan_out(signal, held),
-        *volume.controllers(signal, table),
-        *replica.controllers(signal),
+        MINORS,
+        reconciler(signal, table),
         *attachment.controllers(signal),
     )

@@ -166,7 +166,7 @@ def in_the_way(view: VolumeView) -> str:
 def _is_elsewhere(replica: ReplicaView, group: str, pool: str) -> bool:
     spec = replica.replica.spec
     if replica.replica.deleting:
-        return False  # Its own reconciler gives back what a leaving replica has.
+        return False  # ``replica.disk`` gives back what a leaving replica has.
     if not replica.diskful:
         # What was diskful keeps its entry until its logical volume is gone; the caller has looked.
         return True

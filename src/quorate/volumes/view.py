@@ -1,7 +1,7 @@
 """The frozen picture of one volume: everything that a decision about it may depend on, and questions to ask of it.
 
-All three reconcilers decide on the same picture. Gathering it is cheap: a handful of look-ups by name and by index,
-whatever the size of the cluster; the disks of a whole pool are looked at only while a replica has no place.
+Everything about a volume is decided on the same picture. Gathering it is cheap: a handful of look-ups by name and by
+index, whatever the size of the cluster; the disks of a whole pool are looked at only while a replica has no place.
 
 **Whose word counts.** A node's report counts only while its agent's Lease is fresh, judged by when we saw it change; a
 Lease that nobody holds is stale at once. A stale member's state is what its fresh peers say of it; when nobody says,
@@ -89,18 +89,36 @@ class ReplicaView:
     ledgers: tuple[DiskSchedule, ...] = ()
     #: Its drive is on its way out; None: it is not, or it is not this one's turn.
     evacuation: Evacuation | None = None
+    # What follows from these, and is asked for dozens of times in a pass.
+    name: ReplicaName = field(init=False, compare=False)
+    #: What it is intended to be; what it is now is the member's.
+    type: ReplicaType = field(init=False, compare=False)
+    #: Whether it is intended to have a disk.
+    diskful: bool = field(init=False, compare=False)
+    #: Where it is.
+    node_name: NodeName | None = field(init=False, compare=False)
+    #: Whether its agent's word counts: it lives, and can look at its kernel. What it saw before says nothing.
+    fresh: bool = field(init=False, compare=False)
+    #: What its kernel shows, while its agent's word counts; None: nothing is known, or the resource is not up.
+    report: DrbdStatus | None = field(init=False, compare=False)
     #: Of the logical volumes, the one on the disk that is chosen.
     logical_volume: LVMLogicalVolume | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        name = piece_of(self.replica) if self.volumes else None
-        found = next((volume for volume in self.volumes if volume.name == name), None)
-        object.__setattr__(self, "logical_volume", found)
-
-    @property
-    def name(self) -> ReplicaName:
-        """Of the replica."""
-        return ReplicaName(self.replica.name)
+        replica, spec, drbd = self.replica, self.replica.spec, self.replica.status.drbd
+        fresh = self.node is not None and self.node.fresh and drbd.errors.last_status_error is None
+        piece = piece_of(replica) if self.volumes else None
+        found = (
+            ("name", ReplicaName(replica.name)),
+            ("type", spec.type),
+            ("diskful", spec.type is ReplicaType.DISKFUL),
+            ("node_name", spec.node_name),
+            ("fresh", fresh),
+            ("report", drbd.status if fresh else None),
+            ("logical_volume", next((volume for volume in self.volumes if volume.name == piece), None)),
+        )
+        for name, value in found:
+            object.__setattr__(self, name, value)
 
     @property
     def id(self) -> int:
@@ -108,35 +126,10 @@ class ReplicaView:
         return replica_id(self.name)
 
     @property
-    def type(self) -> ReplicaType:
-        """What it is intended to be; what it is now is the member's."""
-        return self.replica.spec.type
-
-    @property
-    def diskful(self) -> bool:
-        """Whether it is intended to have a disk."""
-        return self.replica.spec.type is ReplicaType.DISKFUL
-
-    @property
-    def node_name(self) -> NodeName | None:
-        """Where it is."""
-        return self.replica.spec.node_name
-
-    @property
     def scheduled(self) -> bool:
         """Whether it has a node and, if it needs one, a disk. Both are given only once the space is granted."""
         spec = self.replica.spec
         return spec.node_name is not None and (not self.diskful or spec.lvm_volume_group_name is not None)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether its agent's word counts: it lives, and can look at its kernel. What it saw before says nothing."""
-        return self.node is not None and self.node.fresh and self.replica.status.drbd.errors.last_status_error is None
-
-    @property
-    def report(self) -> DrbdStatus | None:
-        """What its kernel shows, while its agent's word counts; None: nothing is known, or the resource is not up."""
-        return self.replica.status.drbd.status if self.fresh else None
 
     @property
     def address(self) -> Address | None:
@@ -255,13 +248,13 @@ class VolumeView:
         """The replica on a node, deleting ones included."""
         return next((replica for replica in self.replicas if replica.node_name == node), None)
 
-    @property
+    @cached_property
     def formation(self) -> Formation | None:
         """The birth that is under way; None: it is over, or has not begun."""
         found = self.transition(TransitionType.FORMATION)
         return found.formation if found is not None else None
 
-    @property
+    @cached_property
     def forming(self) -> bool:
         """Whether the volume has yet to be born (002: revision 0, or a Formation under way)."""
         return self.rv is not None and (self.rv.status.datamesh_revision == 0 or self.formation is not None)

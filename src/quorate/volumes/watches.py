@@ -2,7 +2,7 @@
 
 An object that names its volume wakes it directly; one that concerns many volumes does so through ``fanning``. A ledger
 wakes a volume while the volume's request and its answer differ; so it does, with both asked, in the moment when the
-answer comes. What is only said of a volume or its replicas wakes neither of their reconcilers.
+answer comes. What is only said of a volume or its replicas does not wake their reconciler.
 """
 
 from __future__ import annotations
@@ -117,13 +117,8 @@ def _volume_changed(before: ReplicatedVolume | None, after: ReplicatedVolume | N
 
 
 def _replica_changed(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    """Whether a replica changes in more than words."""
-    return before is None or after is None or _differ(before, after, _OF_A_REPLICA)
-
-
-def _matters_to_its_volume(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    """The same; of the words its volume looks at Ready alone, and knows for itself whose agent is silent."""
-    if _replica_changed(before, after):
+    """The same; of a replica's words its volume looks at Ready alone, and knows for itself whose agent is silent."""
+    if before is None or after is None or _differ(before, after, _OF_A_REPLICA):
         return True
     return _is_ready(before) != _is_ready(after) and not _is_silent(after)
 
@@ -196,15 +191,10 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
 )
 
 
-#: The same for the reconcilers of volumes and of replicas, who look at all of a volume: what either only says of its
-#: objects wakes neither. The pass that said it would say the same again.
+#: The same for the reconciler of volumes and their replicas, who looks at all of a volume: what it only says of its
+#: objects does not wake it. The pass that said it would say the same again.
 OF_VOLUMES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedVolume, own_key, _volume_changed, _until_numbered),
-    Watch(ReplicatedVolumeReplica, _of_replica, _matters_to_its_volume, _until_settled),
-    *WATCHES[2:],
-)
-OF_REPLICAS: Final[tuple[Watch[Any], ...]] = (
-    Watch(ReplicatedVolume, own_key, _volume_changed),
     Watch(ReplicatedVolumeReplica, _of_replica, _replica_changed, _until_settled),
     *WATCHES[2:],
 )

@@ -1,8 +1,8 @@
 """Replicas: the members of a volume, each on its node.
 
-**Purpose.** The reconciler of ReplicatedVolumeReplicas. Its key is the volume: one pass sees all replicas of it.
+**Purpose.** What becomes of ReplicatedVolumeReplicas. One pass sees all replicas of a volume.
 
-    snapshot     what it looks at: the volume's picture, and which disks a drive's procedure keeps
+    snapshot     what is looked at: the volume's picture, and which disks a drive's procedure keeps
     disk         the logical volume, from the granted space to the returned space (rvr-volume)
     lv_name      what that is called on the node
     membership   what a replica asks of the datamesh, and what its agent is told (rvr-status-config-*)
@@ -13,11 +13,6 @@
     controller   all of it as one plan, with one status write for each replica
 
 **Writes.** LVMLogicalVolumes (made, grown, deleted), its own key of a DiskSchedule (only withdrawn), of the replica its
-finalizers, owner, and everything in status that is not its agent's. ``rvr.spec`` is the volume's reconciler's.
+finalizers, owner, and everything in status that is not its agent's. ``rvr.spec`` is written by
+``quorate.volumes.volume``.
 """
-
-from __future__ import annotations
-
-from quorate.volumes.replica.controller import controllers
-
-__all__ = ["controllers"]

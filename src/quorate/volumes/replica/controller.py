@@ -1,4 +1,4 @@
-"""The reconciler of replicas: everything about all replicas of one volume, one status write for each.
+"""One pass over the replicas of a volume: everything about all of them, one status write for each.
 
 A pass writes, in this order: what lets go of disks and space, what makes them, finalizers and owners, and for each
 replica one status that is composed of everything else. A replica that only gets a finalizer in a pass gets no disk in
@@ -13,35 +13,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from quorate.api import conditions
 from quorate.api.conditions.rvr import BackingVolumeReady, Ready
-from quorate.api.core import Lease
 from quorate.api.storage.drbd import DrbdConfig
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
 from quorate.engine import (
     NOTHING,
     AddFinalizer,
-    Controller,
     Create,
     PatchStatus,
     Plan,
     PlanEvent,
     ReleaseFinalizer,
-    Signal,
     Write,
 )
-from quorate.volumes.observe import INDEXES
 from quorate.volumes.replica import derived, disk, holding, membership
 from quorate.volumes.replica.conditions import to_drop, verdicts
 from quorate.volumes.replica.phase import summary
-from quorate.volumes.replica.snapshot import Snapshot, observe
+from quorate.volumes.replica.snapshot import Snapshot
 from quorate.volumes.replica.subject import Subject, Verdicts
 from quorate.volumes.settling import is_copying, untold
 from quorate.volumes.view import ReplicaView, VolumeView
-from quorate.volumes.watches import OF_REPLICAS, REST
 
 #: Why a replica that was ready is not, although nothing is wrong.
 _NO_NEWS: Final = (Ready.TERMINATING.code, Ready.NOT_CONFIGURED.code)
@@ -103,7 +98,7 @@ def status_of(
         addresses=derived.addresses(view, config.address),
         backing_volume=derived.backing_volume(replica),
         size=derived.size(replica),
-        peers=derived.peers(view, replica, config),
+        peers=derived.peers(view, replica, subject.peers),
         drbd=before.drbd if config is before.drbd.config else replace(before.drbd, config=config),
         conditions=conditions.merge(
             before.conditions, found.values(), now=now, generation=generation, drop=to_drop(found)
@@ -165,19 +160,3 @@ def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
     worse = known.reason == Ready.READY.code and ready.reason not in _NO_NEWS
     if worse or ready.reason == Ready.READY.code:
         yield PlanEvent(obj, ready.reason, ready.message, warning=worse)
-
-
-def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
-    """The reconciler of replicas, woken also through the signal of ``fanning.fan_out``."""
-    return (
-        Controller(
-            name="replicas",
-            watches=OF_REPLICAS,
-            observe=observe,
-            decide=decide,
-            indexes=INDEXES,
-            freshness=(Lease,),
-            signals=(signal,),
-            rest=REST,
-        ),
-    )

@@ -11,9 +11,8 @@ from typing import Final
 from quorate.api.meta import Bytes
 from quorate.api.quantity import Quantity
 from quorate.api.storage.datamesh import NetworkAddress
-from quorate.api.storage.drbd import Address, Connection, ConnectionState, Device, DrbdConfig, DrbdStatus, Peer, Role
+from quorate.api.storage.drbd import Address, Connection, ConnectionState, Device, DrbdStatus, Peer, Role
 from quorate.api.storage.rvr import BackingVolume, ObservedPeer
-from quorate.drbd.resource_file import linked_peers
 from quorate.volumes.view import ReplicaView, VolumeView, link_to
 
 #: The network of a node's InternalIP.
@@ -28,10 +27,10 @@ def addresses(view: VolumeView, address: Address | None) -> tuple[NetworkAddress
     return (NetworkAddress(system_network_name=named[0] if named else INTERNAL, address=address),)
 
 
-def peers(view: VolumeView, replica: ReplicaView, config: DrbdConfig) -> tuple[ObservedPeer, ...]:
-    """The other members, as this one sees them."""
+def peers(view: VolumeView, replica: ReplicaView, linked: tuple[Peer, ...]) -> tuple[ObservedPeer, ...]:
+    """The other members that it has links to, as this one sees them."""
     report = replica.replica.status.drbd.status
-    return tuple(_peer(view, peer, link_to(report, peer.node_id)) for peer in linked_peers(config))
+    return tuple(_peer(view, peer, link_to(report, peer.node_id)) for peer in linked)
 
 
 def backing_volume(replica: ReplicaView) -> BackingVolume | None:

@@ -1,13 +1,11 @@
-"""What the reconciler of replicas looks at: the volume's picture, and what placement says of it."""
+"""What a pass over replicas looks at: the volume's picture, and what placement says of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from quorate.engine import Key, Reader
 from quorate.volumes import places
-from quorate.volumes.observe import observe as observe_volume
 from quorate.volumes.view import VolumeView
 
 
@@ -26,11 +24,3 @@ class Snapshot:
     def places(self) -> places.Places:
         """What placement says of the replicas that have no place yet."""
         return places.find_places(self.view)
-
-
-def observe(reader: Reader, key: Key) -> Snapshot | None:
-    """Gather it; None when there is no replica."""
-    view = observe_volume(reader, key.name)
-    if view is None or not view.replicas:
-        return None
-    return Snapshot(view)

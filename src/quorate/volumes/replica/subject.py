@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorate.api.conditions import Verdict
-from quorate.api.storage.drbd import Device, DrbdActual, DrbdConfig, DrbdErrors, DrbdStatus, ReplicaType
+from quorate.api.storage.drbd import Device, DrbdActual, DrbdConfig, DrbdErrors, DrbdStatus, Peer, ReplicaType
+from quorate.drbd.resource_file import linked_peers
 from quorate.volumes.replica import membership
 from quorate.volumes.replica.snapshot import Snapshot
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -18,21 +19,38 @@ class Subject:
     snapshot: Snapshot
     replica: ReplicaView
     config: DrbdConfig
+    #: The volume.
+    view: VolumeView
+    #: Whether it has an agent whose word does not count now.
+    silent: bool
+    #: Whether it takes part.
+    is_member: bool
+    #: Whether it has, or is about to have, a copy: as a member in its revision, before that as intended.
+    diskful: bool
+    #: What its kernel shows, by a living agent's word.
+    report: DrbdStatus | None
+    #: The one volume of its resource.
+    device: Device | None
+    #: Those that it is to have a link to.
+    peers: tuple[Peer, ...]
 
     @classmethod
     def of(cls, snapshot: Snapshot, replica: ReplicaView) -> Subject:
         """The replica as this pass leaves it."""
-        return cls(snapshot, replica, membership.config(snapshot.view, replica))
-
-    @property
-    def view(self) -> VolumeView:
-        """The volume."""
-        return self.snapshot.view
-
-    @property
-    def silent(self) -> bool:
-        """Whether it has an agent whose word does not count now."""
-        return self.replica.node is not None and not self.replica.fresh
+        view, member, report = snapshot.view, replica.member, replica.report
+        config = membership.config(view, replica)
+        return cls(
+            snapshot=snapshot,
+            replica=replica,
+            config=config,
+            view=view,
+            silent=replica.node is not None and not replica.fresh,
+            is_member=member is not None,
+            diskful=(member.type if member is not None else replica.type) is ReplicaType.DISKFUL,
+            report=report,
+            device=report.devices[0] if report is not None and report.devices else None,
+            peers=linked_peers(config),
+        )
 
     @property
     def blind(self) -> str:
@@ -41,28 +59,6 @@ class Subject:
         if node is None or not node.fresh or error is None:
             return ""
         return self.on_node(f"the agent cannot look at its kernel: {error.output or error.command}")
-
-    @property
-    def is_member(self) -> bool:
-        """Whether it takes part."""
-        return self.replica.member is not None
-
-    @property
-    def diskful(self) -> bool:
-        """Whether it has, or is about to have, a copy: as a member in its revision, before that as intended."""
-        member = self.replica.member
-        return (member.type if member is not None else self.replica.type) is ReplicaType.DISKFUL
-
-    @property
-    def report(self) -> DrbdStatus | None:
-        """What its kernel shows, by a living agent's word."""
-        return self.replica.report
-
-    @property
-    def device(self) -> Device | None:
-        """The one volume of its resource."""
-        report = self.report
-        return report.devices[0] if report is not None and report.devices else None
 
     @property
     def actual(self) -> DrbdActual:

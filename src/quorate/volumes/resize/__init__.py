@@ -1,6 +1,6 @@
 """Resize: a volume grows, online where that is safe. Never less: shrinking is refused at the door (02, Resize; M20).
 
-    space    room on all disks, or on none (M13); the replicas' reconciler tells the logical volumes their new size
+    space    room on all disks, or on none (M13); ``replica`` tells the logical volumes their new size
     growth   ResizeVolume: one revision with the new size, when every disk has grown and all are connected
     verdicts what is said when a disk has no room
 

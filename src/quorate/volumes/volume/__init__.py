@@ -1,4 +1,4 @@
-"""The reconciler of ReplicatedVolumes.
+"""What becomes of a ReplicatedVolume.
 
 **Purpose.** From the wish for a volume to its replicas, through its birth and its life, to its end; and what people
 see of it meanwhile. It writes all of ``rv.status``, creates and deletes replicas, gives them their places, and makes
@@ -23,7 +23,3 @@ the status last. Nothing is remembered between passes.
 ``living``: its life. ``replicas``, ``leftovers``, ``remains``, ``deletion``: making and taking away. ``layout``,
 ``verdicts``, ``report``: what is said.
 """
-
-from quorate.volumes.volume.controller import controllers
-
-__all__ = ["controllers"]

@@ -4,42 +4,24 @@ from __future__ import annotations
 
 from datetime import datetime
 from random import Random
-from typing import Any
 
 from quorate.api import conditions, finalizers, labels
 from quorate.api.conditions.rv import Resilient
-from quorate.api.core import Lease
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
-from quorate.engine import (
-    NOTHING,
-    AddFinalizer,
-    Controller,
-    Key,
-    Patch,
-    PatchStatus,
-    Plan,
-    PlanEvent,
-    Reader,
-    Signal,
-    Write,
-)
-from quorate.locks import LockTable
-from quorate.volumes import locking, places
-from quorate.volumes.observe import INDEXES, observe
+from quorate.engine import NOTHING, AddFinalizer, Patch, PatchStatus, Plan, PlanEvent, Write
+from quorate.volumes import places
 from quorate.volumes.settling import untold, young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import deletion, leftovers
 from quorate.volumes.volume.configuration import configured, waits_for_class
 from quorate.volumes.volume.formation import form
 from quorate.volumes.volume.living import live
-from quorate.volumes.volume.minors import MINORS
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.pending import with_pending
 from quorate.volumes.volume.report import composed, held_back
 from quorate.volumes.volume.verdicts import status_lost
-from quorate.volumes.watches import OF_VOLUMES, REST
 
 
 def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
@@ -153,28 +135,3 @@ def _releases(rv: ReplicatedVolume, writes: tuple[Write, ...]) -> bool:
 def _soonest(*times: float | None) -> float | None:
     known = [max(time, 0.001) for time in times if time is not None]
     return min(known) if known else None
-
-
-def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]:
-    """The reconciler of volumes, woken also through the signal of ``fanning.fan_out``; and who gives out minors."""
-
-    def observe_with_holds(reader: Reader, key: Key) -> VolumeView | None:
-        view = observe(reader, key.name)
-        return locking.with_holds(view, table) if view is not None else None
-
-    def decide_with_claim(view: VolumeView, now: datetime, random: Random) -> Plan:
-        return locking.claimed(view, decide(view, now, random), table)
-
-    return (
-        MINORS,
-        Controller(
-            name="volumes",
-            watches=OF_VOLUMES,
-            observe=observe_with_holds,
-            decide=decide_with_claim,
-            indexes=INDEXES,
-            freshness=(Lease,),
-            signals=(signal,),
-            rest=REST,
-        ),
-    )

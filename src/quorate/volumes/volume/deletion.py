@@ -3,7 +3,7 @@
 A deleting volume lives on while something is attached or detaching; its attachments hold it. Then, in this order:
 
 1. the datamesh is emptied and every transition ended, in one write: from here on nobody is a member,
-2. the operation and the replicas are deleted; the replicas' reconciler strips its finalizers, never the agent's,
+2. the operation and the replicas are deleted; ``replica`` strips our finalizers, never the agent's,
 3. logical volumes that their replicas have left behind go, then their space,
 4. the volume's finalizer goes, after the store itself has said that no child is left.
 
@@ -71,7 +71,7 @@ def take_apart(view: VolumeView) -> Outcome:
 
 
 def let_orphans_go(view: VolumeView) -> Plan:
-    """There is no volume. Replicas that somebody deletes are let go by their own reconciler; this clears up after."""
+    """There is no volume. Replicas that somebody deletes are let go by ``replica``; this clears up after."""
     return Plan(writes=tuple(leftovers.clear(view)))
 
 

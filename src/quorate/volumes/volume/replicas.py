@@ -59,5 +59,5 @@ def owner_name(piece: LVMLogicalVolume) -> str:
 
 
 def deletions(replicas: Iterable[ReplicaView]) -> Iterator[Delete]:
-    """Ask for the deletion of each that is not being deleted yet. Their own reconciler lets go of them."""
+    """Ask for the deletion of each that is not being deleted yet. ``replica`` lets go of them."""
     return (Delete(replica.replica) for replica in replicas if not replica.replica.deleting)

@@ -18,7 +18,6 @@ from quorate.api.storage.drbd import (
     ReplicaType,
     Role,
 )
-from quorate.drbd.resource_file import linked_peers
 from quorate.volumes.replica.subject import Subject
 from quorate.volumes.view import link_to
 
@@ -102,7 +101,7 @@ def fully_connected(subject: Subject) -> Verdict:
         return FullyConnected.NOT_CONNECTED("not a member of the datamesh")
     if subject.silent:
         return FullyConnected.AGENT_NOT_READY(subject.blind)
-    peers = linked_peers(subject.config)
+    peers = subject.peers
     if not peers:
         return FullyConnected.SOLE_MEMBER()
     away = disconnected(subject)
@@ -153,7 +152,7 @@ def disconnected(subject: Subject) -> list[str]:
     """Peers, with their nodes, that there is no connection to."""
     report = subject.report
     found = []
-    for peer in linked_peers(subject.config):
+    for peer in subject.peers:
         link = link_to(report, peer.node_id)
         if link is None or link.connection_state != ConnectionState.CONNECTED:
             # Of the states only this one is worth a word: the others come and go, and it does not.

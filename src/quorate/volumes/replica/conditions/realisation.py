@@ -18,7 +18,6 @@ from quorate.api.conditions.rvr import (
 )
 from quorate.api.meta import ConditionStatus
 from quorate.api.storage.drbd import CommandError, ConnectionState, DiskState, ReplicationState
-from quorate.drbd.resource_file import linked_peers
 from quorate.volumes.replica.subject import Subject, Verdicts
 from quorate.volumes.view import link_to
 
@@ -89,7 +88,7 @@ def initial_sync(subject: Subject) -> Verdict:
     """The replica has been in sync once (M3)."""
     if subject.actual.initial_sync_completed:
         return InitialSync.INITIAL_DEVICE_READINESS_REACHED()
-    away = [peer.name for peer in linked_peers(subject.config) if not _is_established(subject, peer.node_id)]
+    away = [peer.name for peer in subject.peers if not _is_established(subject, peer.node_id)]
     device = subject.device
     if device is None or not subject.is_member:
         return InitialSync.INITIAL_SYNC_REQUIRED_BUT_NOT_READY(subject.on_node("the device is not there yet"))
