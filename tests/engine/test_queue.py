@@ -49,6 +49,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.wanted: dict[Key, Wanted] = {}
         self.again: dict[Key, Wanted] = {}
         self.taken: set[Key] = set()
+        #: A round of turns that has not come to its end, and the time that it is for.
+        self.turns = self.queue.turns(self.now)
+        self.turns_at = -1.0
 
     @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(PRIORITIES), delay=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
     def add(self, key: Key, priority: int, delay: float) -> None:
@@ -81,11 +84,15 @@ class QueueMachine(RuleBasedStateMachine):
         for key in keys:
             self.note(key, FRESH, 0.0)
 
-    @rule(held=st.booleans())
-    def take(self, held: bool) -> None:
+    @rule(held=st.booleans(), going_on=st.booleans())
+    def take(self, held: bool, going_on: bool) -> None:
         self.mark_ready()
         expected = self.expected()
-        popped = self.queue.pop(self.now)
+        if not going_on or self.turns_at != self.now:
+            self.turns, self.turns_at = self.queue.turns(self.now), self.now
+        popped = next(self.turns, None)
+        if popped is None:
+            self.turns_at = -1.0
         if expected is None:
             assert popped is None
             return

@@ -55,9 +55,9 @@ def make_file(path: Path, data: bytes) -> None:
 
 
 def overwrite(path: Path, where: int | bytes, data: bytes) -> None:
-    """Put other bytes at an offset, or over some that are there."""
+    """Put other bytes at an offset, or over some that are there: the last ones, as others may be left from before."""
     whole = path.read_bytes()
-    offset = where if isinstance(where, int) else whole.index(where)
+    offset = where if isinstance(where, int) else whole.rindex(where)
     path.write_bytes(whole[:offset] + data + whole[offset + len(data) :])
 
 

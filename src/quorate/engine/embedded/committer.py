@@ -1,8 +1,9 @@
 """Who waits for the disk: a thread of its own, or the caller.
 
 One batch is committed at a time; everything that arrives meanwhile is the next batch, so any number of writers
-share an fsync (group commit). After a batch has been reported comes the file's housekeeping, which therefore
-delays nobody but the next batch.
+share an fsync (group commit). While very many write the next batch may be handed over before this one is reported, so
+that the disk need not wait for the event loop. After a batch has been reported comes the file's housekeeping, which
+therefore delays nobody but the next batch.
 
 Inline there is no thread: a batch is committed before ``submit`` returns. That is for virtual time, where a
 thread would make the order of events depend on the machine.
@@ -15,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from quorate.engine.embedded.database import Database, Row
@@ -33,6 +34,13 @@ class Batch:
     #: Versions to erase afterwards, and the floor that the history then has.
     dead: Sequence[int] = ()
     floor: int = 0
+    #: A batch that fails takes those of its term with it that come after it: they were decided on what it was to make.
+    term: int = 0
+
+    @property
+    def lone(self) -> bool:
+        """Whether nobody shared the commit: it is quiet, and housekeeping in small steps is in nobody's way."""
+        return len(self.rows) <= 1
 
 
 #: Told, on the event loop, how a batch went: None, or why it was not committed.
@@ -43,7 +51,7 @@ class Committer(Protocol):
     """Commits one batch at a time."""
 
     def submit(self, batch: Batch, report: Report) -> None:
-        """Commit; the next batch may be submitted after the report."""
+        """Commit, after those that were submitted before."""
         ...
 
     async def stop(self) -> None:
@@ -59,7 +67,8 @@ class InlineCommitter:
 
     def submit(self, batch: Batch, report: Report) -> None:
         report(_commit(self._database, batch))
-        _keep_house(self._database, batch)
+        if _makes_work(self._database, batch):
+            _keep_house(self._database, batch)
 
     async def stop(self) -> None:
         return
@@ -69,24 +78,31 @@ class ThreadCommitter:
     """Commits in a thread. It may die with the process at any time: the file survives that.
 
     The thread needs the interpreter lock to begin, and a busy event loop gives that up only every 5 ms: the commit
-    would come after what the loop does next instead of beside it. So the loop waits for an idle thread to begin.
+    would come after what the loop does next instead of beside it. So the loop waits for a thread that has nothing else
+    to do to begin.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[tuple[Batch, Report] | None] = SimpleQueue()
-        self._idle = True
-        self._begun = threading.Event()
+        #: An entry for every batch that the thread has begun.
+        self._begun: SimpleQueue[None] = SimpleQueue()
+        #: How many batches are not reported yet.
+        self._under_way = 0
+        self._keeping_house = False
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="quorate-commit", daemon=True)
         self._thread.start()
 
     def submit(self, batch: Batch, report: Report) -> None:
-        self._begun.clear()
+        while not self._begun.empty():
+            self._begun.get()
         self._queue.put((batch, report))
-        if self._idle:
-            self._begun.wait(BEGINNING)
+        self._under_way += 1
+        if self._under_way == 1 and not self._keeping_house:
+            with suppress(Empty):
+                self._begun.get(timeout=BEGINNING)
 
     async def stop(self) -> None:
         self._queue.put(None)
@@ -94,18 +110,24 @@ class ThreadCommitter:
         self._thread.join()
 
     def _run(self) -> None:
-        while (work := self._next()) is not None:
+        failed: tuple[int, StorageFailure] | None = None
+        while (work := self._queue.get()) is not None:
+            self._begun.put(None)
             batch, report = work
-            self._loop.call_soon_threadsafe(report, _commit(self._database, batch))
-            _keep_house(self._database, batch)
+            if failed is not None and failed[0] == batch.term:
+                failure: StorageFailure | None = failed[1]
+            elif (failure := _commit(self._database, batch)) is not None:
+                failed = (batch.term, failure)
+            self._keeping_house = _makes_work(self._database, batch)
+            self._loop.call_soon_threadsafe(self._report, report, failure)
+            if self._keeping_house:
+                _keep_house(self._database, batch)
+                self._keeping_house = False
         self._loop.call_soon_threadsafe(self._stopped.set)
 
-    def _next(self) -> tuple[Batch, Report] | None:
-        self._idle = True
-        work = self._queue.get()
-        self._idle = False
-        self._begun.set()
-        return work
+    def _report(self, report: Report, failure: StorageFailure | None) -> None:
+        self._under_way -= 1
+        report(failure)
 
 
 def _commit(database: Database, batch: Batch) -> StorageFailure | None:
@@ -119,9 +141,14 @@ def _commit(database: Database, batch: Batch) -> StorageFailure | None:
     return None
 
 
+def _makes_work(database: Database, batch: Batch) -> bool:
+    return bool(batch.dead) or database.untidy(quiet=batch.lone)
+
+
 def _keep_house(database: Database, batch: Batch) -> None:
     # Rows that could not be erased are found again at the next start.
     with suppress(StorageFailure):
         if batch.dead:
             database.erase(batch.dead, batch.floor)
-    database.tidy()
+    if database.untidy(quiet=batch.lone):
+        database.checkpoint("PASSIVE")

@@ -38,6 +38,7 @@ _PAGE = 16384
 #: How much is committed before it is moved from the write-ahead log into the database. Small enough that the move,
 #: which the next commit has to wait for, takes 2-5 ms; SQLite's own measure (1000 pages) made it 12-19 ms.
 _CHECKPOINT = 2 * 1024 * 1024
+_SMALL_CHECKPOINT = _CHECKPOINT // 4
 #: What a commit counts there beside its rows. It adds two pages to the log, but those of small commits are mostly the
 #: same two, which are moved once: to count them whole would make every fiftieth small commit wait for the disk twice.
 #: The log grows to 16 MB at most.
@@ -54,6 +55,16 @@ CREATE TABLE log (
     type TEXT NOT NULL, at REAL NOT NULL, crc INTEGER NOT NULL, raw BLOB NOT NULL
 );
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) WITHOUT ROWID;
+"""
+
+
+#: What :meth:`Database.erase` inserts into: an INSERT that erases, in one statement like :meth:`Database.append`.
+_ERASING = """
+CREATE TEMP VIEW erased AS SELECT 0 AS versions, 0 AS floor;
+CREATE TEMP TRIGGER erasing INSTEAD OF INSERT ON erased BEGIN
+    INSERT OR REPLACE INTO meta VALUES ('floor', NEW.floor);
+    DELETE FROM log WHERE version IN (SELECT value FROM json_each(NEW.versions));
+END;
 """
 
 
@@ -102,6 +113,7 @@ class Database:
         if path is None:
             self._reader = self._writer = _connect(":memory:")
             self._writer.executescript(_SCHEMA)
+            self._writer.executescript(_ERASING)
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,6 +187,9 @@ class Database:
             self._writer = _connect(_uri(self._path, "rw"))
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")
+            # Some builds overwrite what is erased with zeros, which writes all of it once more.
+            self._writer.execute("PRAGMA secure_delete = OFF")
+            self._writer.executescript(_ERASING)
         except sqlite3.Error as error:
             raise self._failure(error, "opened to be written") from error
 
@@ -195,13 +210,15 @@ class Database:
             raise self._failure(error, "written") from error
         self._unmoved += sum([len(row.raw) for row in rows]) + _COMMIT
 
-    def tidy(self) -> None:
-        """Move what was committed from the write-ahead log into the database, when it is time."""
-        if self._unmoved >= _CHECKPOINT:
-            self.checkpoint("PASSIVE")
+    def untidy(self, *, quiet: bool) -> bool:
+        """Whether it is time for a checkpoint: while it is quiet, for one that will be over before anybody waits."""
+        return self._unmoved >= (_SMALL_CHECKPOINT if quiet else _CHECKPOINT)
 
     def checkpoint(self, mode: str) -> None:
-        """Move it now. What cannot be moved (a full disk) stays where it is, as safe, until the next time."""
+        """Move what was committed from the write-ahead log into the database.
+
+        What cannot be moved (a full disk) stays where it is, as safe, until the next time.
+        """
         assert self._writer is not None
         self._unmoved = 0
         with suppress(sqlite3.Error):
@@ -209,10 +226,12 @@ class Database:
 
     def erase(self, versions: Sequence[int], floor: int) -> None:
         """Forget rows that nobody can ask for: the history begins after ``floor``."""
-        with self._transaction() as writer:
-            _note(writer, {"floor": str(floor)})
+        assert self._writer is not None
+        try:
             chosen = msgspec.json.encode(versions).decode()
-            writer.execute("DELETE FROM log WHERE version IN (SELECT value FROM json_each(?))", (chosen,))
+            self._writer.execute("INSERT INTO erased VALUES (?,?)", (chosen, str(floor)))
+        except sqlite3.Error as error:
+            raise self._failure(error, "written") from error
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Note something about the file beside its rows."""

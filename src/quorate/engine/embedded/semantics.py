@@ -68,7 +68,8 @@ def received(
     ``problems`` are those found while parsing (duplicate fields). A ``patch`` that makes no sense is Invalid where
     a whole object that makes none is a BadRequest: Kubernetes has it so.
     """
-    _check_type(rules.kind, body, patch=patch)
+    if old is None or not _same_type(body, old):
+        _check_type(rules.kind, body, patch=patch)
     unknown: list[str] = []
     if old is not None and body.get("metadata") is old["metadata"]:
         cleaned = old["metadata"]
@@ -79,7 +80,9 @@ def received(
             raise _senseless(rules.kind, str(error), patch=patch) from None
     dropped: list[str] = []
     shaped = rules.schema.shape(body, old, dropped)
-    complaints = [*problems, *(f'unknown field "{path}"' for path in (*unknown, *sorted(dropped)))]
+    complaints = [*problems]
+    if unknown or dropped:
+        complaints += [f'unknown field "{path}"' for path in (*unknown, *sorted(dropped))]
     if complaints and validation is FieldValidation.STRICT:
         raise _senseless(rules.kind, f"strict decoding error: {', '.join(complaints)}", patch=patch)
     warnings = tuple(complaints) if validation is FieldValidation.WARN else ()
@@ -224,6 +227,11 @@ def _conflict(kind: Kind, name: str, reason: str, *, resource: bool = True) -> C
     qualified = f"{what}.{kind.group}" if kind.group else what
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {reason}'
     return Conflict(message, group=kind.group, kind=what, name=name)
+
+
+def _same_type(body: Any, old: Tree) -> bool:
+    """Whether it is what it was before."""
+    return type(body) is dict and body.get("kind") is old["kind"] and body.get("apiVersion") is old["apiVersion"]
 
 
 def _check_type(kind: Kind, body: Any, *, patch: bool) -> None:

@@ -9,8 +9,11 @@ the next write begins from what is committed.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 
 from quorate.api.kind import Kind
 from quorate.engine.embedded.committer import Batch, Committer
@@ -21,8 +24,16 @@ from quorate.engine.store import EventType
 from quorate.errors import StorageFailure
 
 #: Old rows are erased this many at a time: that is a commit of its own, too dear to follow every other one, and
-#: short enough (2 ms) for the next to wait.
+#: short enough (3 ms) for the next to wait. While writes come one by one, it is short enough for none to.
 _ERASED_AT_ONCE = 2 * MAX_BATCH
+_ERASED_WHILE_QUIET = MAX_BATCH // 4
+
+
+#: While many write, half of them wait for the disk and the other half decides: one batch is being committed, and the
+#: next is there when the disk is done with it. More would make batches smaller, and each costs an fsync.
+_UNDER_WAY = 2
+#: So few wait for whoever else writes.
+_FEW = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +46,8 @@ class Write:
     before: Record | None
     #: When, in seconds of the epoch.
     at: float
+    #: Where the object is in its collection.
+    key: Key
     _landed: bool = False
     _failure: StorageFailure | None = None
     _waiters: list[asyncio.Future[None]] = field(default_factory=list)
@@ -56,11 +69,6 @@ class Write:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
-
-    @property
-    def key(self) -> Key:
-        """Where the object is in its collection."""
-        return (self.record.namespace, self.record.name)
 
     def row(self) -> Row:
         """As the log has it."""
@@ -86,8 +94,13 @@ class WriteQueue:
         self._head: dict[tuple[Kind, Key], Write] = {}
         self._version = state.version
         self._waiting: list[Write] = []
-        self._committing: list[Write] | None = None
+        #: The batches that were submitted and not yet reported, oldest first.
+        self._under_way: deque[list[Write]] = deque()
+        #: How often a commit has failed. What was submitted before that, and not reported, is not to be committed.
+        self._failures = 0
         self._scheduled = False
+        #: How many need not wait for others: half of those who shared the last commit.
+        self._enough = MAX_BATCH
         self._landed: asyncio.Future[None] | None = None
 
     @property
@@ -113,13 +126,13 @@ class WriteQueue:
 
     def add(self, event: EventType, record: Record, before: Record | None, at: float) -> Write:
         """Take a write that was decided on the head, with ``next_version``."""
-        write = Write(event, record, before, at)
+        write = Write(event, record, before, at, (record.namespace, record.name))
         self._version = record.version
         self._head[record.kind, write.key] = write
         self._waiting.append(write)
-        if self._inline:
+        if self._inline or (self._are_many() and not self._under_way):
             self._flush()
-        elif not self._scheduled and self._committing is None:
+        elif not self._scheduled:
             # Not at once: every task that is ready to write now shall be in the same commit.
             self._scheduled = True
             self._loop.call_soon(self._flush)
@@ -133,7 +146,7 @@ class WriteQueue:
 
     async def drain(self) -> None:
         """Wait until nothing is on its way to the disk."""
-        while self._committing is not None or self._waiting:
+        while self._under_way or self._waiting:
             if self._landed is None:
                 self._flush()
             if self._landed is not None:
@@ -146,31 +159,43 @@ class WriteQueue:
         while more:
             await self.drain()
             more = self._state.dead > 0
-            self._submit([], erase=more)
+            self._submit([], erase=min(self._state.dead, _ERASED_AT_ONCE))
             if self._landed is not None:
                 await asyncio.wait([self._landed])
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._committing is None and self._waiting:
+        if self._waiting and (not self._under_way or (self._are_many() and len(self._under_way) < _UNDER_WAY)):
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            self._submit(batch, erase=self._state.dead >= _ERASED_AT_ONCE)
+            self._submit(batch, erase=_ERASED_WHILE_QUIET if len(batch) == 1 else _ERASED_AT_ONCE)
 
-    def _submit(self, writes: list[Write], *, erase: bool) -> None:
-        self._committing = writes
-        self._landed = self._loop.create_future()
-        dead, floor = self._state.take_dead(_ERASED_AT_ONCE if erase else 0)
-        self._committer.submit(Batch([write.row() for write in writes], dead, floor), self._report)
+    def _are_many(self) -> bool:
+        """Whether those who wait need not wait for others."""
+        return len(self._waiting) >= self._enough
 
-    def _report(self, failure: StorageFailure | None) -> None:
-        writes = self._committing or []
-        self._committing = None
+    def _submit(self, writes: list[Write], *, erase: int) -> None:
+        """Have writes committed, and so many old rows erased, if there are."""
+        self._under_way.append(writes)
+        if self._landed is None:
+            self._landed = self._loop.create_future()
+        dead, floor = self._state.take_dead(erase if self._state.dead >= erase else 0)
+        batch = Batch([write.row() for write in writes], dead, floor, term=self._failures)
+        self._committer.submit(batch, partial(self._report, batch.term))
+
+    def _report(self, term: int, failure: StorageFailure | None) -> None:
+        if term != self._failures:
+            return  # its writers were told when the batch before it failed
+        writes = self._under_way.popleft()
+        self._enough = max(_FEW, len(writes) // 2)
         if failure is None:
             for write in writes:
-                if self._head.get((write.record.kind, write.key)) is write:
-                    del self._head[write.record.kind, write.key]
+                place = (write.record.kind, write.key)
+                if self._head[place] is write:
+                    del self._head[place]
         else:
-            writes = writes + self._waiting
+            writes = [*writes, *chain.from_iterable(self._under_way), *self._waiting]
+            self._failures += 1
+            self._under_way.clear()
             self._waiting = []
             self._head.clear()
             self._version = self._state.version
@@ -183,5 +208,5 @@ class WriteQueue:
         finally:
             if self._landed is not None:
                 self._landed.set_result(None)
-                self._landed = None
+                self._landed = self._loop.create_future() if self._under_way else None
             self._flush()
