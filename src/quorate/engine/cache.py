@@ -242,7 +242,7 @@ class Cache(Generic[R]):
     def _tell(self) -> None:
         news, self._news = self._news, {}
         for follower in tuple(self._followers):
-            follower(news.keys())
+            follower(news)
 
 
 def _version_of(obj: Resource) -> int:
