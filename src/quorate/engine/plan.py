@@ -282,7 +282,7 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
     if before is after:
         return {}
     cls: type = type(before)
-    names = {wire: name for name, wire in _wire_names(cls) if getattr(before, name) != getattr(after, name)}
+    names = {wire: name for name, wire in _wire_names(cls) if _differs(getattr(before, name), getattr(after, name))}
     if not names:
         return {}
     merged = [name for name in names.values() if isinstance(getattr(before, name), Struct | dict)]
@@ -293,6 +293,11 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
         was, value = old.get(wire), new.get(wire)
         patch[wire] = difference(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
     return patch
+
+
+def _differs(before: object, after: object) -> bool:
+    """Whether a field has changed. What is shared has not, and may be a ledger with a thousand entries."""
+    return before is not after and before != after
 
 
 def _only(struct: Any, fields: Iterable[str]) -> Any:
