@@ -161,8 +161,8 @@ def test_a_silent_agent_makes_its_disks_unknown_and_what_it_said_stays() -> None
 
 
 def test_a_node_is_looked_at_again_when_its_agent_would_be_silent_for_too_long() -> None:
-    assert looked(inventory(), group(), silent={"n1": 30.0}).requeue_after == 10.0
-    assert looked(inventory(), group(), silent={"n1": 39.999}).requeue_after == 1.0
+    assert looked(inventory(), group(), silent={"n1": 30.0}).requeue_after == 5.0
+    assert looked(inventory(), group(), silent={"n1": 39.999}).requeue_after == 0.5
     assert looked(inventory(), group(), silent={"n1": 50.0}).requeue_after == 5.0
     assert looked(inventory(), group(), silent={}).requeue_after is None
 

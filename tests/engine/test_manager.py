@@ -19,8 +19,9 @@ from quorate.api.struct import replace
 from quorate.engine.cache import Selection
 from quorate.engine.controller import Controller, Watch, no_keys
 from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.freshness import HEARING
 from quorate.engine.index import Index
-from quorate.engine.manager import HEARING, Election
+from quorate.engine.manager import Election
 from quorate.engine.plan import NoneLeft, Plan, PlanEvent, ReleaseFinalizer
 from quorate.engine.selectors import EVERYTHING, Selector, equals
 from quorate.engine.simulation import Simulation, for_each_seed, run

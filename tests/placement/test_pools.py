@@ -175,7 +175,7 @@ def test_a_lost_node_is_listed_for_as_long_as_anybody_waits_for_it(
 
 
 @pytest.mark.parametrize(
-    ("silent_for", "look_again"), [(0.0, 40.0), (10.0, 30.0), (39.9, 1.0), (41.0, 40.0), (None, None)]
+    ("silent_for", "look_again"), [(0.0, 35.0), (10.0, 25.0), (39.9, 0.5), (41.0, 40.0), (None, None)]
 )
 def test_it_looks_again_when_an_agent_could_fall_silent_or_be_back(
     silent_for: float | None, look_again: float | None

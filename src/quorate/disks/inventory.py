@@ -26,13 +26,11 @@ from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.disks import fitness, groups
 from quorate.disks.space import Space, disks_of, measured
-from quorate.engine import Controller, Create, Delete, Index, Key, PatchStatus, Plan, Reader, Watch, no_keys
+from quorate.engine import Controller, Create, Delete, Index, Key, PatchStatus, Plan, Reader, Watch, look_again, no_keys
 
 #: LVMVolumeGroups by node.
 BY_NODE: Final = "node"
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
-#: A node whose agent may be about to fall silent is looked at after so many seconds at least: we hear a moment late.
-_SOONEST: Final = 1.0
 #: A node whose agent has fallen silent is looked at so often, in seconds.
 _WHILE_SILENT: Final = 5.0
 _UNKNOWN_DISK: Final = DiskStatus()
@@ -111,7 +109,8 @@ def _next_look(view: NodeView) -> float | None:
     silent = view.agent_silent_for
     if silent is None:
         return None  # The first Lease wakes us.
-    return max(_SOONEST, view.config.agent.lease_duration.seconds - silent) if view.agent_is_fresh else _WHILE_SILENT
+    left = view.config.agent.lease_duration.seconds - silent
+    return look_again(left) if view.agent_is_fresh else _WHILE_SILENT
 
 
 def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:

@@ -16,6 +16,7 @@ What decision packages need is exported here; processes import ``engine.manager`
 
 from quorate.engine.cache import Selection
 from quorate.engine.controller import Controller, Watch, no_keys, own_key
+from quorate.engine.freshness import look_again
 from quorate.engine.index import Index
 from quorate.engine.keys import Key, key_of
 from quorate.engine.plan import (
@@ -54,6 +55,7 @@ __all__ = [
     "Watch",
     "Write",
     "key_of",
+    "look_again",
     "no_keys",
     "own_key",
 ]

@@ -6,15 +6,29 @@ be judged by ours, from when we saw the change. What we have only just learned o
 Only time in which we could have heard counts: up to the last word of the store about this kind, an event, a bookmark or
 a list. Nobody is taken for dead because we were deaf. So that a store in which nothing happens does not look like one
 that we cannot hear, the manager has it asked every few seconds (``Reflector.keep_hearing``).
+
+Whoever waits for somebody to have been silent for too long therefore asks again and again towards the end
+(``look_again``): by our clock the time may be over, and yet the last word of the store be from before. So all who wait
+for the same notice it together, and what follows from it is looked at once.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from quorate.engine.clock import Clock
 from quorate.engine.keys import Key
 from quorate.engine.reflector import Reflector
+
+#: When nothing was heard for so many seconds of a kind whose freshness somebody judges by, we ask.
+HEARING: Final = 5.0
+#: How often whoever waits asks again, in seconds, when the time may be over before we hear of it.
+_OFTEN: Final = 0.5
+
+
+def look_again(left: float) -> float:
+    """Seconds after which to ask again about an object that, unless it changes, is silent for too long in so many."""
+    return max(left - HEARING, _OFTEN)
 
 
 class Freshness:

@@ -35,7 +35,7 @@ from quorate.engine.backoff import Backoff
 from quorate.engine.cache import Cache, Selection
 from quorate.engine.clock import Clock
 from quorate.engine.controller import Controller
-from quorate.engine.freshness import Freshness
+from quorate.engine.freshness import HEARING, Freshness
 from quorate.engine.health import Health
 from quorate.engine.index import Index
 from quorate.engine.leader import TIMINGS, Elector, Timings
@@ -61,9 +61,6 @@ RESYNC_CHECK = 60.0
 GRACE = 16.0
 #: The events no more than this of it.
 FLUSH = 2.0
-
-#: When nothing was heard for so many seconds of a kind whose freshness somebody judges by, we ask.
-HEARING = 5.0
 
 HEARTBEAT = 5.0
 #: Seconds without a heartbeat after which the loop counts as blocked.

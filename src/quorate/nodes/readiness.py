@@ -23,7 +23,7 @@ from quorate.api.core import Lease, Node
 from quorate.api.core.node import NodeCondition
 from quorate.api.meta import NodeName
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, no_keys
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, look_again, no_keys
 
 READY = "Ready"
 AGENT_READY = "AgentReady"
@@ -61,7 +61,7 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
         return Plan(requeue_after=left)
     if left > 0:
         message = "The node's agent renews its Lease."
-        return _report(view.node, _condition("True", AGENT_READY, message, now), requeue_after=left)
+        return _report(view.node, _condition("True", AGENT_READY, message, now), requeue_after=look_again(left))
     message = f"The node's agent has not renewed its Lease for {view.patience:g} s or more."
     return _report(view.node, _condition("Unknown", AGENT_SILENT, message, now), requeue_after=None)
 

@@ -25,7 +25,7 @@ from quorate.api.storage.lvg import LVMVolumeGroup
 from quorate.api.storage.rsc import ReplicatedStorageClass
 from quorate.api.storage.rsp import PoolUsers, ReplicatedStoragePool, StoragePoolPhase
 from quorate.api.struct import replace
-from quorate.engine import Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch
+from quorate.engine import Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, look_again
 from quorate.placement import selector
 from quorate.placement.eligibility import Eligible, Machine, eligible
 from quorate.placement.grace import grace_period
@@ -33,8 +33,8 @@ from quorate.placement.grace import grace_period
 #: All pools are one key.
 THE_POOLS: Final = Key("", "pools")
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
-#: Nobody is looked at again sooner than after so many seconds: what we hear of a Lease is a moment behind.
-_SOONEST: Final = 1.0
+#: Nobody is looked at again sooner than after so many seconds.
+_SOONEST: Final = 0.5
 #: How many names a message holds.
 _NAMED: Final = 5
 
@@ -182,7 +182,7 @@ def _until_silent(ground: Ground) -> Iterable[float]:
     for machine in ground.machines:
         if machine.agent_silent_for is not None:
             left = ground.patience - machine.agent_silent_for
-            yield left if left > 0 else ground.patience
+            yield look_again(left) if left > 0 else ground.patience
 
 
 def _has_pool(group: LVMVolumeGroup, name: str) -> bool:
