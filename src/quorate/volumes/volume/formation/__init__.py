@@ -15,6 +15,9 @@
 Each change of phase is one write of the volume's status with its resourceVersion; what follows from it is done by the
 passes that see it. So a crash between any two writes leaves a state that the next pass understands. The tie-breaker is
 born with the others (M9). Waiting for space or nodes is a wait, not a failure: no timeout, nothing churns (M10).
+
+Nothing is given back before every disk was shown to be empty (``emptiness``): what the API says of a formation may be
+years old. A volume that turns out to have data, and quorum, is born.
 """
 
 from __future__ import annotations
