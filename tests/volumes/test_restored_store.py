@@ -153,10 +153,13 @@ def test_a_new_volume_one_of_whose_nodes_never_comes_back_says_so_and_can_be_del
             await lab.until("connecting", connecting)
             lost = (await Story(lab).nodes(ReplicaType.DISKFUL))[1]
             lab.cluster.inject(faults.NodeDown(lost))
-            await lab.sleep(600)
+            await lab.sleep(900)
             message = (await lab.volume()).status.message
             assert f"{lost} is not heard" in message
             assert "If v never held data, delete it" in message
+            since = len(lab.sent)
+            await lab.sleep(3600)
+            assert [each for each in lab.sent[since:] if each.kind.startswith("ReplicatedVolume")] == []
             await lab.store.delete(ReplicatedVolume, "v")
             await lab.sleep(60)
             await lab.store.delete(core.Node, lost)
