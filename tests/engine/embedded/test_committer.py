@@ -60,32 +60,3 @@ async def test_an_idle_thread_has_begun_when_the_event_loop_goes_on_and_a_busy_o
     database.may_tidy.set()
     assert await second is None
     await committer.stop()
-
-
-class FailingDatabase:
-    """Commits nothing, and says so; or all, later."""
-
-    name = "failing"
-
-    def __init__(self) -> None:
-        self.failing, self.committed = True, 0
-
-    def append(self, rows: Sequence[Row]) -> None:
-        if self.failing:
-            self.failing = False
-            raise StorageFailure("no")
-        self.committed += 1
-
-    def untidy(self, *, quiet: bool) -> bool:
-        return False
-
-
-async def test_a_batch_that_fails_takes_those_of_its_term_with_it_and_no_others() -> None:
-    database = FailingDatabase()
-    committer = ThreadCommitter(cast("Database", database))
-    reports: list[StorageFailure | None] = []
-    for term in (0, 0, 1):
-        committer.submit(Batch([ROW], term=term), reports.append)
-    await committer.stop()
-    assert [str(report) for report in reports] == ["no", "no", "None"]
-    assert database.committed == 1

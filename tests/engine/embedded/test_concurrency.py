@@ -125,28 +125,6 @@ async def test_what_writers_write_next_is_submitted_before_anything_that_readers
     assert order[:3] == ["submitted", "submitted", "set off"]
 
 
-@pytest.mark.parametrize(("writers", "most"), [(8, 1), (WRITERS, 2)])
-async def test_only_of_many_writers_half_decides_while_the_other_half_waits_for_the_disk(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, writers: int, most: int
-) -> None:
-    """To few, a commit of their own for each half would cost more than it brings."""
-    under_way: list[int] = []
-    submit = ThreadCommitter.submit
-
-    def submitted(committer: ThreadCommitter, batch: Batch, report: Report) -> None:
-        submit(committer, batch, report)
-        under_way.append(committer._under_way)
-
-    async def write(name: str) -> None:
-        await store.create_raw(WIDGET, widget(name))
-        for count in range(3):
-            await store.patch_status(Widget, name, patch={"count": count})
-
-    monkeypatch.setattr(ThreadCommitter, "submit", submitted)
-    await asyncio.gather(*(write(f"w{number}") for number in range(writers)))
-    assert max(under_way) == most
-
-
 async def test_nothing_shows_before_it_is_committed(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     watched = WatchedDatabase(store, monkeypatch)
     subscription = store.subscribe(WIDGET, resource_version=None)
@@ -213,28 +191,6 @@ async def test_a_failed_commit_fails_those_who_wait_behind_it_too(
     watched.before_commit = lambda: None
     await store.create_raw(WIDGET, widget("first"))
     assert [record.name for record in store.read_page(WIDGET).records] == ["first"]
-
-
-async def test_a_failed_commit_fails_the_one_that_was_handed_over_behind_it(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = [f"w{number}" for number in range(WRITERS)]
-    watched = WatchedDatabase(store, monkeypatch)
-    await asyncio.gather(*(store.create_raw(WIDGET, widget(name)) for name in names))
-    before = store.read_page(WIDGET)
-
-    def fail() -> None:
-        watched.before_commit = lambda: None
-        raise StorageFull("no space")
-
-    watched.before_commit = fail
-    results = await asyncio.gather(
-        *(store.patch_status(Widget, name, patch={"count": 1}) for name in names), return_exceptions=True
-    )
-    assert {type(result) for result in results} == {StorageFull}
-    assert watched.batches == [WRITERS, WRITERS // 2], "the other half was not to be tried"
-    assert store.read_page(WIDGET) == before
-    assert (await store.patch_status(Widget, "w0", patch={"count": 2})).status.count == 2
 
 
 async def test_a_writer_that_is_cancelled_disturbs_nobody(store: EmbeddedStore) -> None:

@@ -1,9 +1,8 @@
 """Who waits for the disk: a thread of its own, or the caller.
 
 One batch is committed at a time; everything that arrives meanwhile is the next batch, so any number of writers
-share an fsync (group commit). While very many write the next batch may be handed over before this one is reported, so
-that the disk need not wait for the event loop. After a batch has been reported comes the file's housekeeping, which
-therefore delays nobody but the next batch.
+share an fsync (group commit). After a batch has been reported comes the file's housekeeping, which therefore
+delays nobody but the next batch.
 
 Inline there is no thread: a batch is committed before ``submit`` returns. That is for virtual time, where a
 thread would make the order of events depend on the machine.
@@ -34,8 +33,6 @@ class Batch:
     #: Versions to erase afterwards, and the floor that the history then has.
     dead: Sequence[int] = ()
     floor: int = 0
-    #: A batch that fails takes those of its term with it that come after it: they were decided on what it was to make.
-    term: int = 0
 
     @property
     def lone(self) -> bool:
@@ -51,7 +48,7 @@ class Committer(Protocol):
     """Commits one batch at a time."""
 
     def submit(self, batch: Batch, report: Report) -> None:
-        """Commit, after those that were submitted before."""
+        """Commit; the next batch may be submitted after the report."""
         ...
 
     async def stop(self) -> None:
@@ -88,8 +85,6 @@ class ThreadCommitter:
         self._queue: SimpleQueue[tuple[Batch, Report] | None] = SimpleQueue()
         #: An entry for every batch that the thread has begun.
         self._begun: SimpleQueue[None] = SimpleQueue()
-        #: How many batches are not reported yet.
-        self._under_way = 0
         self._keeping_house = False
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="quorate-commit", daemon=True)
@@ -99,8 +94,7 @@ class ThreadCommitter:
         while not self._begun.empty():
             self._begun.get()
         self._queue.put((batch, report))
-        self._under_way += 1
-        if self._under_way == 1 and not self._keeping_house:
+        if not self._keeping_house:
             with suppress(Empty):
                 self._begun.get(timeout=BEGINNING)
 
@@ -110,24 +104,16 @@ class ThreadCommitter:
         self._thread.join()
 
     def _run(self) -> None:
-        failed: tuple[int, StorageFailure] | None = None
         while (work := self._queue.get()) is not None:
             self._begun.put(None)
             batch, report = work
-            if failed is not None and failed[0] == batch.term:
-                failure: StorageFailure | None = failed[1]
-            elif (failure := _commit(self._database, batch)) is not None:
-                failed = (batch.term, failure)
+            failure = _commit(self._database, batch)
             self._keeping_house = _makes_work(self._database, batch)
-            self._loop.call_soon_threadsafe(self._report, report, failure)
+            self._loop.call_soon_threadsafe(report, failure)
             if self._keeping_house:
                 _keep_house(self._database, batch)
                 self._keeping_house = False
         self._loop.call_soon_threadsafe(self._stopped.set)
-
-    def _report(self, report: Report, failure: StorageFailure | None) -> None:
-        self._under_way -= 1
-        report(failure)
 
 
 def _commit(database: Database, batch: Batch) -> StorageFailure | None:

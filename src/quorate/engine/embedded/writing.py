@@ -9,11 +9,8 @@ the next write begins from what is committed.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain
 
 from quorate.api.kind import Kind
 from quorate.engine.embedded.committer import Batch, Committer
@@ -27,13 +24,6 @@ from quorate.errors import StorageFailure
 #: short enough (3 ms) for the next to wait. While writes come one by one, it is short enough for none to.
 _ERASED_AT_ONCE = 2 * MAX_BATCH
 _ERASED_WHILE_QUIET = MAX_BATCH // 4
-
-
-#: While many write, half of them wait for the disk and the other half decides: one batch is being committed, and the
-#: next is there when the disk is done with it. More would make batches smaller, and each costs an fsync.
-_UNDER_WAY = 2
-#: So few wait for whoever else writes.
-_FEW = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -94,13 +84,8 @@ class WriteQueue:
         self._head: dict[tuple[Kind, Key], Write] = {}
         self._version = state.version
         self._waiting: list[Write] = []
-        #: The batches that were submitted and not yet reported, oldest first.
-        self._under_way: deque[list[Write]] = deque()
-        #: How often a commit has failed. What was submitted before that, and not reported, is not to be committed.
-        self._failures = 0
+        self._committing: list[Write] | None = None
         self._scheduled = False
-        #: How many need not wait for others: half of those who shared the last commit.
-        self._enough = MAX_BATCH
         self._landed: asyncio.Future[None] | None = None
 
     @property
@@ -130,9 +115,9 @@ class WriteQueue:
         self._version = record.version
         self._head[record.kind, write.key] = write
         self._waiting.append(write)
-        if self._inline or (self._are_many() and not self._under_way):
+        if self._inline:
             self._flush()
-        elif not self._scheduled:
+        elif not self._scheduled and self._committing is None:
             # Not at once: every task that is ready to write now shall be in the same commit.
             self._scheduled = True
             self._loop.call_soon(self._flush)
@@ -146,7 +131,7 @@ class WriteQueue:
 
     async def drain(self) -> None:
         """Wait until nothing is on its way to the disk."""
-        while self._under_way or self._waiting:
+        while self._committing is not None or self._waiting:
             if self._landed is None:
                 self._flush()
             if self._landed is not None:
@@ -165,37 +150,27 @@ class WriteQueue:
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._waiting and (not self._under_way or (self._are_many() and len(self._under_way) < _UNDER_WAY)):
+        if self._committing is None and self._waiting:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
             self._submit(batch, erase=_ERASED_WHILE_QUIET if len(batch) == 1 else _ERASED_AT_ONCE)
 
-    def _are_many(self) -> bool:
-        """Whether those who wait need not wait for others."""
-        return len(self._waiting) >= self._enough
-
     def _submit(self, writes: list[Write], *, erase: int) -> None:
         """Have writes committed, and so many old rows erased, if there are."""
-        self._under_way.append(writes)
-        if self._landed is None:
-            self._landed = self._loop.create_future()
+        self._committing = writes
+        self._landed = self._loop.create_future()
         dead, floor = self._state.take_dead(erase if self._state.dead >= erase else 0)
-        batch = Batch([write.row() for write in writes], dead, floor, term=self._failures)
-        self._committer.submit(batch, partial(self._report, batch.term))
+        self._committer.submit(Batch([write.row() for write in writes], dead, floor), self._report)
 
-    def _report(self, term: int, failure: StorageFailure | None) -> None:
-        if term != self._failures:
-            return  # its writers were told when the batch before it failed
-        writes = self._under_way.popleft()
-        self._enough = max(_FEW, len(writes) // 2)
+    def _report(self, failure: StorageFailure | None) -> None:
+        writes = self._committing or []
+        self._committing = None
         if failure is None:
             for write in writes:
                 place = (write.record.kind, write.key)
                 if self._head[place] is write:
                     del self._head[place]
         else:
-            writes = [*writes, *chain.from_iterable(self._under_way), *self._waiting]
-            self._failures += 1
-            self._under_way.clear()
+            writes = writes + self._waiting
             self._waiting = []
             self._head.clear()
             self._version = self._state.version
@@ -208,5 +183,5 @@ class WriteQueue:
         finally:
             if self._landed is not None:
                 self._landed.set_result(None)
-                self._landed = self._loop.create_future() if self._under_way else None
+                self._landed = None
             self._flush()
