@@ -67,10 +67,10 @@ def _all(view: VolumeView, now: datetime) -> Iterator[Transition]:
     due = changes.due_tie_breaker(view)
     if due is not None:
         yield make(view, TransitionType.CHANGE_REPLICA_TYPE, now, due.name, before=due.type, after=due.type)
-    redundancy = make(view, TransitionType.CHANGE_QUORUM, now)
-    asked_for = view.volume.status.drbd.config.quorum_minimum_redundancy
-    if changes.possible_redundancy(view) != asked_for and may_set_redundancy(view, redundancy) is None:
-        yield redundancy
+    if changes.possible_redundancy(view) != view.volume.status.drbd.config.quorum_minimum_redundancy:
+        redundancy = make(view, TransitionType.CHANGE_QUORUM, now)
+        if may_set_redundancy(view, redundancy) is None:
+            yield redundancy
     if growth.is_due(view):
         yield make(view, TransitionType.RESIZE_VOLUME, now)
 
