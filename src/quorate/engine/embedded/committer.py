@@ -34,11 +34,6 @@ class Batch:
     dead: Sequence[int] = ()
     floor: int = 0
 
-    @property
-    def lone(self) -> bool:
-        """Whether nobody shared the commit: it is quiet, and housekeeping in small steps is in nobody's way."""
-        return len(self.rows) <= 1
-
 
 #: Told, on the event loop, how a batch went: None, or why it was not committed.
 Report = Callable[[StorageFailure | None], None]
@@ -128,7 +123,8 @@ def _commit(database: Database, batch: Batch) -> StorageFailure | None:
 
 
 def _makes_work(database: Database, batch: Batch) -> bool:
-    return bool(batch.dead) or database.untidy(quiet=batch.lone)
+    """Whether there is housekeeping to do after a batch."""
+    return bool(batch.dead) or database.untidy
 
 
 def _keep_house(database: Database, batch: Batch) -> None:
@@ -136,5 +132,5 @@ def _keep_house(database: Database, batch: Batch) -> None:
     with suppress(StorageFailure):
         if batch.dead:
             database.erase(batch.dead, batch.floor)
-    if database.untidy(quiet=batch.lone):
+    if database.untidy:
         database.checkpoint("PASSIVE")

@@ -38,7 +38,6 @@ _PAGE = 16384
 #: How much is committed before it is moved from the write-ahead log into the database. Small enough that the move,
 #: which the next commit has to wait for, takes 2-5 ms; SQLite's own measure (1000 pages) made it 12-19 ms.
 _CHECKPOINT = 2 * 1024 * 1024
-_SMALL_CHECKPOINT = _CHECKPOINT // 4
 #: What a commit counts there beside its rows. It adds two pages to the log, but those of small commits are mostly the
 #: same two, which are moved once: to count them whole would make every fiftieth small commit wait for the disk twice.
 #: The log grows to 16 MB at most.
@@ -210,9 +209,10 @@ class Database:
             raise self._failure(error, "written") from error
         self._unmoved += sum([len(row.raw) for row in rows]) + _COMMIT
 
-    def untidy(self, *, quiet: bool) -> bool:
-        """Whether it is time for a checkpoint: while it is quiet, for one that will be over before anybody waits."""
-        return self._unmoved >= (_SMALL_CHECKPOINT if quiet else _CHECKPOINT)
+    @property
+    def untidy(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self._unmoved >= _CHECKPOINT
 
     def checkpoint(self, mode: str) -> None:
         """Move what was committed from the write-ahead log into the database.

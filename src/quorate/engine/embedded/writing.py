@@ -21,9 +21,8 @@ from quorate.engine.store import EventType
 from quorate.errors import StorageFailure
 
 #: Old rows are erased this many at a time: that is a commit of its own, too dear to follow every other one, and
-#: short enough (3 ms) for the next to wait. While writes come one by one, it is short enough for none to.
+#: short enough (3 ms) for the next to wait.
 _ERASED_AT_ONCE = 2 * MAX_BATCH
-_ERASED_WHILE_QUIET = MAX_BATCH // 4
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +143,7 @@ class WriteQueue:
         while more:
             await self.drain()
             more = self._state.dead > 0
-            self._submit([], erase=min(self._state.dead, _ERASED_AT_ONCE))
+            self._submit([], erase=more)
             if self._landed is not None:
                 await asyncio.wait([self._landed])
 
@@ -152,13 +151,12 @@ class WriteQueue:
         self._scheduled = False
         if self._committing is None and self._waiting:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            self._submit(batch, erase=_ERASED_WHILE_QUIET if len(batch) == 1 else _ERASED_AT_ONCE)
+            self._submit(batch, erase=self._state.dead >= _ERASED_AT_ONCE)
 
-    def _submit(self, writes: list[Write], *, erase: int) -> None:
-        """Have writes committed, and so many old rows erased, if there are."""
+    def _submit(self, writes: list[Write], *, erase: bool) -> None:
         self._committing = writes
         self._landed = self._loop.create_future()
-        dead, floor = self._state.take_dead(erase if self._state.dead >= erase else 0)
+        dead, floor = self._state.take_dead(_ERASED_AT_ONCE if erase else 0)
         self._committer.submit(Batch([write.row() for write in writes], dead, floor), self._report)
 
     def _report(self, failure: StorageFailure | None) -> None:
