@@ -32,7 +32,7 @@ GROUPS_LOOK: Final = f"{LVM_LOOK}-{GROUPS}"
 
 
 #: Volumes come and go in bursts, and what they leave free is told now and then: seconds between two looks for that.
-GROUPS_REST: Final = 10.0
+GROUPS_REST: Final = 2.0
 
 #: A look changes nothing, so it may be killed; but drives may be slow.
 SILENCE: Final = 60.0
