@@ -112,15 +112,20 @@ async def bare(objects: int, directory: Path) -> dict[str, float]:
 
     Each write upserts the current object and appends to the history, which is what an engine with a history needs to
     do when it is written down plainly. ``append_only`` is the same without the table of current objects: the least
-    that could be written at all.
+    that could be written at all. ``lone`` is a write that nobody shares the commit with: the disk's own time.
     """
+    rate, lone = await _bare(objects, directory / "bare.db", upsert=True)
+    append_only, _ = await _bare(objects, directory / "append.db", upsert=False)
     return {
-        "writes_per_second": await _bare(objects, directory / "bare.db", upsert=True),
-        "append_only_per_second": await _bare(objects, directory / "append.db", upsert=False),
+        "writes_per_second": rate,
+        "append_only_per_second": append_only,
+        "lone_p50_ms": 1000 * quantile(lone, 0.5),
+        "lone_p99_ms": 1000 * quantile(lone, 0.99),
     }
 
 
-async def _bare(objects: int, path: Path, *, upsert: bool) -> float:
+async def _bare(objects: int, path: Path, *, upsert: bool) -> tuple[float, list[float]]:
+    """Writes per second of many writers, and how long each of a lone writer's took, sorted."""
     committer = BareCommitter(path, upsert=upsert)
     raw = sample_json(1)
     versions = itertools.count(1)
@@ -129,8 +134,21 @@ async def _bare(objects: int, path: Path, *, upsert: bool) -> float:
         await committer.write((next(versions), "samples", "", f"volume-{number:06}", "MODIFIED", 0.0, 0, raw))
 
     rate = await load(write, objects)
+    lone = []
+    async for number in lone_writes(objects):
+        begun = time.monotonic()
+        await write(number)
+        lone.append(time.monotonic() - begun)
     committer.stop()
-    return rate
+    return rate, sorted(lone)
+
+
+async def lone_writes(objects: int) -> AsyncIterator[int]:
+    """What to write when nobody else writes: one after the other, with a pause between."""
+    await asyncio.sleep(0.5)
+    for number in range(1000):
+        yield number % objects
+        await asyncio.sleep(0.002)
 
 
 class BareCommitter:
@@ -213,12 +231,10 @@ async def writes(objects: int, directory: Path) -> dict[str, float]:
 
         await settle()
         rate = await load(write, objects)
-        loaded, latencies[:] = sorted(latencies), []
         await asyncio.sleep(0.5)
-        latencies.clear()
-        for number in range(1000):
-            await write(number % objects)
-            await asyncio.sleep(0.002)
+        loaded, latencies[:] = sorted(latencies), []
+        async for number in lone_writes(objects):
+            await write(number)
         await asyncio.sleep(0.1)
         idle = sorted(latencies)
     return {
