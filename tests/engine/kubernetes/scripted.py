@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 
@@ -128,10 +128,12 @@ async def scripted(*script: Action, tls: ssl.SSLContext | None = None) -> AsyncI
     """The last action is repeated for whatever comes after it."""
     made = ScriptedServer(list(script))
     tasks: set[asyncio.Task[None]] = set()
+    writers: list[asyncio.StreamWriter] = []
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(made.serve(reader, writer))
         tasks.add(task)
+        writers.append(writer)
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
@@ -143,3 +145,7 @@ async def scripted(*script: Action, tls: ssl.SSLContext | None = None) -> AsyncI
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()  # closing alone would wait for the other side to take leave of TLS
+            with suppress(OSError):
+                await writer.wait_closed()

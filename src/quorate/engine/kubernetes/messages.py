@@ -1,22 +1,17 @@
-"""HTTP/1.1 as far as an API server speaks it: an answer, taken from bytes as they come. No I/O.
+"""An answer over HTTP/1.1, taken from bytes as they come. No I/O.
 
-By hand, because one exchange is nearly all that one decision costs: aiohttp's requests, cookies, redirects, traces and
-streams, none of which are used here, were a third of the CPU of "one event, one decision, one status write"
-(``docs/decisions/0001-kubernetes-client.md``).
+What HTTP is, httptools knows (llhttp, the parser of Node.js), and it is strict: what is doubtful is an error. Here is
+what its callbacks mean for one answer, and the few things that it leaves to whoever uses it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-#: Longer than this is no head, and no line between two chunks.
-HEAD_LIMIT = 65536
+from httptools import HttpParserError, HttpResponseParser
 
-_STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: ([^\r\n]*))?(?=\r\n)")
-#: Of all headers, those that somebody here asks for.
-_HEADER = re.compile(r"\r\n(Transfer-Encoding|Content-Length|Connection|Retry-After):[ \t]*([^\r\n]*)", re.IGNORECASE)
-_CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?")
+#: More bytes than this without content are no head, no line between two chunks, and no trailers.
+HEAD_LIMIT = 65536
 
 
 class Malformed(Exception):
@@ -28,8 +23,7 @@ class Head(NamedTuple):
 
     status: int
     reason: str
-    #: Those that matter here, by lower-case name; what came twice is joined by commas.
-    headers: dict[str, str]
+    retry_after: str | None
     #: Whether the connection can be used again afterwards.
     keeps: bool
 
@@ -42,118 +36,89 @@ class AnswerReader:
         #: None until it is complete.
         self.head: Head | None = None
         self.over = False
+        #: Whether more has come than belongs to the answer.
+        self.excess = False
         self._tunnel = tunnel
-        self._buffer = bytearray()
-        self._chunked = False
-        #: How much content is still to come, of this chunk if it comes in chunks; None: until the connection ends.
-        self._left: int | None = 0
-        #: The line end after the content of a chunk.
-        self._gap = b""
-        self._last_chunk = False
-
-    @property
-    def excess(self) -> bool:
-        """Whether more has come than belongs to the answer."""
-        return self.over and bool(self._buffer)
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._reason = b""
+        self._retry_after: str | None = None
+        #: Whether the answer says itself where it ends.
+        self._measured = False
+        self._content: list[bytes] = []
+        self._since_content = 0
 
     @property
     def ends_with_connection(self) -> bool:
         """Whether only the end of the connection will tell where the answer ends."""
-        return self._left is None
+        return self.head is not None and not self.over and not self._measured
 
     def feed(self, data: bytes | memoryview) -> bytes:
         """Take in what came; returns what of it is content."""
-        self._buffer += data
-        if self.head is None and not self._take_head():
-            return b""
-        if self._chunked:
-            return self._take_chunks()
-        content = bytes(self._buffer if self._left is None else self._buffer[: self._left])
-        del self._buffer[: len(content)]
-        if self._left is not None:
-            self._left -= len(content)
-            self.over = self._left == 0
+        if self._tunnel:
+            # Byte by byte, because the parser must not see what is not HTTP.
+            for at in range(len(data)):
+                self._parse(data[at : at + 1])
+        else:
+            self._parse(data)
+        content = b"".join(self._content)
+        self._content.clear()
+        self._since_content = 0 if content else self._since_content + len(data)
+        if self._since_content > HEAD_LIMIT and not self.over:
+            raise Malformed(f"no content within {HEAD_LIMIT} bytes")
         return content
 
-    def _take_head(self) -> bool:
-        buffer = self._buffer
-        while True:
-            end = buffer.find(b"\r\n\r\n")
-            if end < 0:
-                if len(buffer) > HEAD_LIMIT:
-                    raise Malformed(f"no end of the headers within {HEAD_LIMIT} bytes")
-                return False
-            head = _head(buffer[: end + 2].decode("latin-1"))
-            del buffer[: end + 4]
-            if head.status >= 200:
-                break
-            if head.status == 101:
-                raise Malformed("the server speaks another protocol")
-        self._expect_content(head)
-        self.head = head
-        return True
-
-    def _expect_content(self, head: Head) -> None:
-        if head.status in (204, 304) or (self._tunnel and head.status < 300):
+    def _parse(self, data: bytes | memoryview) -> None:
+        if self._parser is None:
+            self.excess = self.excess or len(data) > 0
             return
-        encoding, length = head.headers.get("transfer-encoding"), head.headers.get("content-length")
-        if encoding is not None:
-            if encoding.lower() != "chunked":
-                raise Malformed(f"unknown transfer encoding {encoding!r}")
-            self._chunked = True
-        elif length is not None:
-            if not (length.isascii() and length.isdigit()):
-                raise Malformed(f"content length {length!r}")
-            self._left = int(length)
-        else:
-            self._left = None  # and the connection cannot be used again, because it has ended
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            if not self.over:
+                # What a callback raises is the context of what the parser then raises.
+                raise Malformed(str(error.__context__ or error)) from None
+            self.excess = True
+        if self.over:
+            self._parser = None  # they know each other, and would both wait for the garbage collector
 
-    def _take_chunks(self) -> bytes:
-        buffer, at = self._buffer, 0
-        pieces = []
-        while not self.over:
-            if self._left:
-                piece = buffer[at : at + self._left]
-                pieces.append(piece)
-                at += len(piece)
-                self._left -= len(piece)
-                if self._left:
-                    break
-                self._gap = b"\r\n"
-            begin = at + len(self._gap)
-            end = buffer.find(b"\r\n", begin)
-            if end < 0:
-                if len(buffer) - at > HEAD_LIMIT:
-                    raise Malformed(f"no end of a chunk's line within {HEAD_LIMIT} bytes")
-                break
-            if buffer[at:begin] != self._gap:
-                raise Malformed("a chunk is longer than it says")
-            self._take_line(bytes(buffer[begin:end]))
-            self._gap = b""
-            at = end + 2
-        del buffer[:at]
-        return b"".join(pieces)
+    # What httptools calls
 
-    def _take_line(self, line: bytes) -> None:
-        """The line before a chunk says how long it is; after the last, which is empty, come trailers."""
-        if self._last_chunk:
-            self.over = not line
-            return
-        match = _CHUNK_LINE.fullmatch(line)
-        if match is None:
-            raise Malformed(f"{line[:40]!r} is not the length of a chunk")
-        self._left = int(match[1], 16)
-        self._last_chunk = self._left == 0
+    def on_message_begin(self) -> None:
+        if self.over:
+            raise Malformed("a second answer")
+        self._reason, self._retry_after, self._measured = b"", None, False
 
+    def on_status(self, reason: bytes) -> None:
+        self._reason += reason
 
-def _head(text: str) -> Head:
-    match = _STATUS_LINE.match(text)
-    if match is None:
-        raise Malformed(f"{text[:80]!r} is not how an answer begins")
-    minor, status, reason = match.groups("")
-    headers: dict[str, str] = {}
-    for name, value in _HEADER.findall(text):
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.head is not None:
+            return  # a trailer
         name = name.lower()
-        headers[name] = f"{headers[name]}, {value.rstrip()}" if name in headers else value.rstrip()
-    keeps = minor == "1" and "close" not in headers.get("connection", "").lower()
-    return Head(int(status), reason, headers, keeps)
+        if name == b"content-length":
+            self._measured = True
+        elif name == b"transfer-encoding":
+            if value.strip().lower() != b"chunked":
+                raise Malformed(f"unknown transfer encoding {value!r}")
+            self._measured = True
+        elif name == b"retry-after":
+            self._retry_after = value.decode("latin-1").strip()
+
+    def on_headers_complete(self) -> None:
+        assert self._parser is not None, "it calls"
+        status = self._parser.get_status_code()
+        if 100 <= status < 200 and status != 101:
+            return  # the answer is still to come
+        if status < 200:
+            raise Malformed(f"status {status}: the server speaks another protocol")
+        self.over = self._tunnel and status < 300
+        keeps = self.over or self._parser.should_keep_alive()
+        self.head = Head(status, self._reason.decode("latin-1"), self._retry_after, keeps)
+
+    def on_body(self, content: bytes) -> None:
+        if self.head is None:
+            raise Malformed("content before the answer")
+        self._content.append(content)
+
+    def on_message_complete(self) -> None:
+        self.over = self.head is not None

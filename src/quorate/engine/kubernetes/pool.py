@@ -33,12 +33,16 @@ class Pool:
     def __init__(self, connection: Connection, *, connect_timeout: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = URL(connection.server)
-        self._server_name = connection.tls_server_name or self._server.raw_host
+        # With the dot that keeps a resolver from trying other domains no certificate would fit.
+        self._server_name = connection.tls_server_name or (self._server.raw_host or "").rstrip(".")
         self._connect_timeout = connect_timeout
         self._proxy: URL | None = None
         self._proxy_headers: dict[str, str] = {}
         if connection.proxy:
             self._proxy, self._proxy_headers = without_password(connection.proxy)
+        #: What errors call the way there.
+        self._there = _address(self._server) + (f" through the proxy {_address(self._proxy)}" if self._proxy else "")
+        self._closed = asyncio.Event()
         self._buffer = memoryview(bytearray(_BUFFER))
         self._tls: ssl.SSLContext | None = None
         #: All that are open, and what each was made with.
@@ -65,28 +69,36 @@ class Pool:
 
     async def connect(self) -> Wire:
         """A new connection; NotConnected if it cannot be made."""
+        if self._closed.is_set():
+            raise NotConnected("the client was closed")
         tls = self._tls
         via = self._proxy or self._server
-        host, port = via.raw_host or "", via.port or 0
+        host = via.raw_host or ""
+        secured = via.scheme == "https"
+        name = host.rstrip(".") if self._proxy else self._server_name
         try:
             async with asyncio.timeout(self._connect_timeout):
                 _, wire = await self._loop.create_connection(
                     lambda: Wire(self._buffer),
                     host,
-                    port,
-                    ssl=tls if via.scheme == "https" else None,
-                    server_hostname=(host if self._proxy else self._server_name) if via.scheme == "https" else None,
+                    via.port or 0,
+                    ssl=tls if secured else None,
+                    server_hostname=name if secured else None,
                     happy_eyeballs_delay=_NEXT_ADDRESS,
                 )
                 _notice_a_dead_peer(wire.transport)
-                if self._proxy is not None and tls is not None:
+                if self._proxy is not None and self._server.scheme == "https":
+                    assert tls is not None, "use() was not called"
                     await self._tunnel(wire, tls)
         except TimeoutError as error:
-            raise NotConnected(f"cannot connect to {host}:{port} within {self._connect_timeout:g} s") from error
-        except OSError as error:
-            raise NotConnected(f"cannot connect to {host}:{port}: {str(error) or type(error).__name__}") from error
+            raise NotConnected(f"cannot connect to {self._there} within {self._connect_timeout:g} s") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no host can have
+            raise NotConnected(f"cannot connect to {self._there}: {str(error) or type(error).__name__}") from error
+        if self._closed.is_set():
+            wire.abort()
+            raise NotConnected("the client was closed")
         if not wire.idle:
-            raise NotConnected(f"{host}:{port} closed the connection at once")
+            raise NotConnected(f"{self._there} closed the connection at once")
         self._open[wire] = tls
         wire.closed.add_done_callback(lambda _: self._open.pop(wire))
         return wire
@@ -100,22 +112,28 @@ class Pool:
 
     async def close(self) -> None:
         """Close all connections, also those that are in use. Idempotent."""
+        self._closed.set()
         self._idle.clear()
-        for wire in tuple(self._open):
+        under_way = tuple(self._open)
+        for wire in under_way:
             wire.abort()
+        for wire in under_way:
             await wire.closed
 
     async def _tunnel(self, wire: Wire, tls: ssl.SSLContext) -> None:
         """Have the proxy connect us, and begin TLS with the server inside of that."""
-        to = f"{self._server.host_subcomponent}:{self._server.port}"
+        to = _address(self._server)
         lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
         lines += [f"{name}: {value}" for name, value in self._proxy_headers.items()]
         try:
             answer = await wire.ask("\r\n".join([*lines, "", ""]).encode("ascii"), tunnel=True)
             if answer.head.status >= 300:
                 raise NotConnected(f"the proxy answered {answer.head.status} {answer.head.reason}")
+            if not wire.idle:
+                raise Broken("it went on speaking, or closed")
             inside = await self._loop.start_tls(wire.transport, wire, tls, server_hostname=self._server_name)
-            assert inside is not None, "only None if the connection was lost, which is raised"
+            if inside is None:
+                raise Broken("it was lost as soon as it was encrypted")
             wire.transport = inside
         except Broken as error:
             wire.abort()
@@ -123,6 +141,10 @@ class Pool:
         except BaseException:
             wire.abort()
             raise
+
+
+def _address(url: URL) -> str:
+    return f"{url.host_subcomponent}:{url.port}"
 
 
 def _notice_a_dead_peer(transport: asyncio.Transport) -> None:

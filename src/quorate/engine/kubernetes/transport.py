@@ -97,6 +97,7 @@ class Transport:
             # Without TLS a proxy sees the requests themselves, and must be told where they are to go.
             self._path = f"http://{self._host}{self._path}"
             self._headers |= without_password(connection.proxy)[1]
+        self._encrypts = "https" in (server.scheme, URL(connection.proxy or "").scheme)
         # What the current identity is sent as; made anew only when the identity changes.
         self._identity: Identity | None = None
         self._head = ""
@@ -175,7 +176,7 @@ class Transport:
             status = answer.head.status
             if status < 300:
                 return answer
-            error = refusal(status, answer.body, retry_after=answer.head.headers.get("retry-after"))
+            error = refusal(status, answer.body, retry_after=answer.head.retry_after)
             exchange.sent = False
             if isinstance(error, Unauthorized) and not renewed:
                 renewed = True
@@ -231,7 +232,7 @@ class Transport:
     def _present(self, identity: Identity) -> None:
         connection = self._connection
         known = self._identity.certificate if self._identity is not None else None
-        if connection.server.startswith("https:") and (self._identity is None or identity.certificate != known):
+        if self._encrypts and (self._identity is None or identity.certificate != known):
             self._pool.use(
                 tls_context(
                     ca=connection.ca,

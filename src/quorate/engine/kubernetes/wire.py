@@ -46,8 +46,11 @@ class Wire(asyncio.BufferedProtocol):
         self._failure: Broken | None = None
         # Of a stream.
         self._follows = False
-        self._rest = b""
+        #: Pieces of a line that has not ended.
+        self._rest: list[bytes] = []
         self._ready: list[bytes] = []
+        #: How many bytes have come since somebody took lines.
+        self._backlog = 0
         self._waiting: asyncio.Future[None] | None = None
         self._paused = False
         self._silence = 0.0
@@ -96,12 +99,15 @@ class Wire(asyncio.BufferedProtocol):
             self._waiting = self._loop.create_future()
             await self._waiting
         ready, self._ready = self._ready, []
+        self._backlog = 0
         return ready
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
-        self._stop_watchdog()
-        self.transport.abort()
+        """Close at once; what is under way has failed."""
+        if self._reader is not None and self._failure is None:
+            self._fail(Broken("it was closed on this side"))
+        else:
+            self._close()
 
     # What asyncio calls
 
@@ -164,12 +170,15 @@ class Wire(asyncio.BufferedProtocol):
         if self._watchdog is None:
             self._watchdog = self._loop.call_later(self._silence, self._check_silence)
             self._say(Answer(head, b""))
-        *complete, self._rest = (self._rest + content).split(b"\n")
-        if not complete:
+        complete, end, rest = content.rpartition(b"\n")
+        if not end:
+            self._rest.append(rest)
             return
-        self._ready += complete
+        self._ready += b"".join([*self._rest, complete]).split(b"\n")
+        self._rest = [rest]
         _release(self._waiting)
-        if not self._paused and sum(map(len, self._ready)) > BACKLOG:
+        self._backlog += len(content)
+        if not self._paused and self._backlog > BACKLOG:
             self._paused = True
             self.transport.pause_reading()
 
@@ -187,15 +196,21 @@ class Wire(asyncio.BufferedProtocol):
             self._watchdog = None
 
     def _say(self, answer: Answer) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(answer)
+        # Not kept: an idle connection would hold the last list that came over it.
+        asked, self._answer = self._answer, None
+        if asked is not None and not asked.done():
+            asked.set_result(answer)
 
     def _fail(self, failure: Broken) -> None:
         self._failure = failure
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(failure)
         _release(self._waiting)
-        self.abort()
+        self._close()
+
+    def _close(self) -> None:
+        self._stop_watchdog()
+        self.transport.abort()
 
 
 def _release(waiting: asyncio.Future[None] | None) -> None:
