@@ -1,6 +1,6 @@
 """What replicas leave behind: logical volumes and ledger entries of replicas that are gone.
 
-The pieces of replicas that exist are the replica reconciler's. Here is only what nobody else can look after: a logical
+The pieces of replicas that exist are ``replica``'s. Here is only what nobody else can look after: a logical
 volume whose replica has gone (its agent let go of it, so DRBD holds it no longer), and, once that is gone too, the
 space (M31).
 

@@ -1,9 +1,9 @@
 """Restarting: what a formation that failed has made is taken away, and a new one begins.
 
 That it restarts was written before anything is deleted, so a crash in between is seen; with that write nobody is a
-member any more, so the replicas' reconciler lets go of them, but for their agents' finalizers: a node that is down
-holds the restart until it is back, or its Node object is deleted. The configuration is kept (M10), and so is the device
-minor; the secret is not.
+member any more, so ``replica`` lets go of them, but for their agents' finalizers: a node that is down holds the restart
+until it is back, or its Node object is deleted. The configuration is kept (M10), and so is the device minor; the secret
+is not.
 """
 
 from __future__ import annotations
