@@ -175,6 +175,16 @@ def test_a_machine_that_has_left_is_asked_for_nothing(phase: FormationPhase) -> 
     assert restarts(decided(with_operation_failed(asked(with_replica(late(phase), 1, gone), LEASE))))
 
 
+@pytest.mark.parametrize("phase", MEMBERS_PHASES)
+@pytest.mark.parametrize(("change", "restarted"), [(down, True), (told(datamesh_revision=1), True), (silent, False)])
+def test_a_disk_that_a_drives_procedure_keeps_is_asked_for_nothing(
+    phase: FormationPhase, change: Change, restarted: bool
+) -> None:
+    """A drive that failed cannot be read, so it is never shown to be empty; it goes when a person says so."""
+    view = changed(with_replica(late(phase), 1, change), kept=frozenset({piece(1).name}))
+    assert restarts(decided(with_operation_failed(asked(view, LEASE)))) is restarted
+
+
 def test_what_a_peer_sees_of_a_silent_member_counts() -> None:
     view = asked(with_replica(late(FormationPhase.ESTABLISH_CONNECTIVITY), 1, silent), LEASE)
     view = with_replica(view, 0, seen(peer_disk="UpToDate"))

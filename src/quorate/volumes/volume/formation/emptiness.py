@@ -12,6 +12,7 @@ of the datamesh: whoever shows that has looked at its kernel since we asked.
 | not a member yet, its agent is heard: an agent keeps a disk with DRBD's metadata   | is empty    |
 | for a replica that never was a member (decision 0009)                              |             |
 | its machine has left the cluster                                                   | is not ours |
+| its agent is heard, and a drive's procedure keeps it whatever becomes of us        | is not ours |
 | anything else, and every logical volume without its replica                        | is unknown  |
 
 Data anywhere forbids it, in every phase: of a disk that is up to date nobody can tell whether users have written on it.
@@ -121,7 +122,7 @@ def _doubt(view: VolumeView, replica: ReplicaView) -> str:
         return ""
     if not replica.node.fresh:
         return f"{replica.node_name} is not heard"
-    if replica.member is None:
+    if replica.member is None or any(volume.name in view.kept for volume in replica.volumes):
         return ""
     revision, disk = view.volume.status.datamesh_revision, view.state_of(replica.name).disk
     if not replica.confirms(revision):
