@@ -31,9 +31,7 @@ def run() -> Report:
         ratio <= 2,
         f"(bare append without a table of objects: {bare['append_only_per_second']:,.0f})",
     )
-    alone = (
-        f"(of which a lone commit of bare SQLite: p50 {bare['lone_p50_ms']:.2f} ms, p99 {bare['lone_p99_ms']:.2f} ms)"
-    )
+    alone = f"(a lone commit of bare SQLite: p50 {bare['lone_p50_ms']:.2f} ms, p99 {bare['lone_p99_ms']:.2f} ms)"
     for name, limit, note in (("loaded", 20, ""), ("idle", 1, alone)):
         p99 = writes[f"{name}_p99_ms"]
         report.add(
