@@ -86,21 +86,19 @@ def hindrance(view: VolumeView, replica: ReplicaView) -> Wait | None:
     if is_ending(view):
         return None
     if view.rv is None:
-        return _volume_lost(view, replica)
+        return _volume_lost(view, replica) if _has_something_to_lose(replica) else None
     if replica.member is not None:
         return Wait("StillMember", f"{replica.name} is still a member of the datamesh", _volume(view))
     if status_is_lost(view):
         return Wait("StatusLost", "the volume has lost its status, and a person must decide", _volume(view))
     if view.forming and _may_be_dropped(view):
-        return _older_than_its_formation(replica)
+        return _older_than_its_formation(replica) if _has_something_to_lose(replica) else None
     if not is_forgotten(view, replica):
         return Wait("NotForgotten", f"the members have not forgotten node id {replica.id} yet", _volume(view))
     in_use = _in_use(view, replica)
     if in_use is not None or replica.node is None or replica.node.gone:
         return in_use
-    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
-        return None
-    return _copies_elsewhere(view, replica)
+    return _copies_elsewhere(view, replica) if _has_something_to_lose(replica) else None
 
 
 def accepts_data_loss(obj: Resource) -> bool:
@@ -108,9 +106,12 @@ def accepts_data_loss(obj: Resource) -> bool:
     return obj.metadata.annotations.get(annotation_keys.ACCEPT_DATA_LOSS) == "true"
 
 
-def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
-    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
-        return None
+def _has_something_to_lose(replica: ReplicaView) -> bool:
+    """Whether it has a copy that no person has given up."""
+    return has_a_copy(replica) and not accepts_data_loss(replica.replica)
+
+
+def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait:
     return Wait(
         "VolumeLost",
         f"there is no ReplicatedVolume {view.name}, and {replica.name} holds a copy of its data; to give it up,"
@@ -119,9 +120,7 @@ def _volume_lost(view: VolumeView, replica: ReplicaView) -> Wait | None:
     )
 
 
-def _older_than_its_formation(replica: ReplicaView) -> Wait | None:
-    if not has_a_copy(replica) or accepts_data_loss(replica.replica):
-        return None
+def _older_than_its_formation(replica: ReplicaView) -> Wait:
     return Wait(
         "ReplicaHoldsData",
         f"{replica.name} was up to date once, although its volume is only being formed: the API may have forgotten what"
