@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -127,19 +128,27 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
 async def scripted(*script: Action, tls: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedServer]:
     """The last action is repeated for whatever comes after it."""
     made = ScriptedServer(list(script))
-    tasks: set[asyncio.Task[None]] = set()
+    async with listening(made.serve, tls) as made.url:
+        yield made
+
+
+@asynccontextmanager
+async def listening(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]],
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:
+    """Serve every connection to the URL that this gives; all of them end with it."""
+    tasks: list[asyncio.Task[None]] = []
     writers: list[asyncio.StreamWriter] = []
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(made.serve(reader, writer))
-        tasks.add(task)
+        tasks.append(asyncio.create_task(serve(reader, writer)))
         writers.append(writer)
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    made.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
     try:
-        yield made
+        yield f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
     finally:
         server.close()
         for task in tasks:

@@ -17,7 +17,7 @@ from quorate.engine.kubernetes.credentials import FixedCredentials
 from quorate.engine.kubernetes.transport import Limits, Transport
 from quorate.errors import OutcomeUnknown, QuorateError, StoreUnreachable
 from tests.engine.kubernetes.manual_clock import ManualClock
-from tests.engine.kubernetes.scripted import Action, Request, ScriptedServer, answer, hang, scripted, stream
+from tests.engine.kubernetes.scripted import Action, Request, ScriptedServer, answer, hang, listening, scripted, stream
 from tests.support.certificates import Authority
 
 QUICK = Limits(write_timeout=0.3, read_timeout=0.3, connect_timeout=2.0)
@@ -427,7 +427,6 @@ async def tunnelling(
 ) -> AsyncIterator[Proxy]:
     """A proxy that connects everybody to this server, once the gate is open."""
     made = Proxy()
-    tasks: list[asyncio.Task[None]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         made.asked.append((await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[0])
@@ -438,19 +437,8 @@ async def tunnelling(
         writer.write(acceptance)
         await asyncio.gather(_pipe(reader, onward), _pipe(there, writer))
 
-    def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.append(asyncio.create_task(serve(reader, writer)))
-
-    listening = await asyncio.start_server(accepted, "127.0.0.1", 0, ssl=tls)
-    port = listening.sockets[0].getsockname()[1]
-    made.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
-    try:
+    async with listening(serve, tls) as made.url:
         yield made
-    finally:
-        listening.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _pipe(source: asyncio.StreamReader, drain: asyncio.StreamWriter) -> None:
