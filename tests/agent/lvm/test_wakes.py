@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from quorate.agent.lvm.logical_volumes import _concerns_its_disk, _of_replica
@@ -16,8 +18,8 @@ NEW = replica()
 DISK = logical_volume(NEW.name, "disk-1", "")
 
 
-def status(name: str = "", **drbd: object) -> ReplicatedVolumeReplicaStatus:
-    return ReplicatedVolumeReplicaStatus(lvm_logical_volume_name=name, drbd=ReplicaDrbd(**drbd))  # type: ignore[arg-type]
+def status(name: str = "", **drbd: Any) -> ReplicatedVolumeReplicaStatus:
+    return ReplicatedVolumeReplicaStatus(lvm_logical_volume_name=name, drbd=ReplicaDrbd(**drbd))
 
 
 @pytest.mark.parametrize("told", [status(DISK), status(DISK, actual=DrbdActual(metadata_created=DISK))])

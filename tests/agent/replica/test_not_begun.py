@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,10 +25,10 @@ from tests.agent.replica.builders import LLV, NOW, config, decided, kernel, logi
 RESOURCE = "pvc-1"
 
 
-def new(**drbd: object) -> ReplicatedVolumeReplica:
+def new(**drbd: Any) -> ReplicatedVolumeReplica:
     """One that was just made."""
     made = replica()
-    return replace(made, status=ReplicatedVolumeReplicaStatus(drbd=ReplicaDrbd(**{"config": DrbdConfig(), **drbd})))  # type: ignore[arg-type]
+    return replace(made, status=ReplicatedVolumeReplicaStatus(drbd=ReplicaDrbd(**{"config": DrbdConfig(), **drbd})))
 
 
 def empty_node(sim: Simulation) -> Node:
