@@ -23,6 +23,7 @@ from tests.volumes.volume.making import (
     EXTENT,
     GI,
     TB,
+    A,
     D,
     formed,
     granted,
@@ -154,6 +155,16 @@ def test_a_node_with_a_replica_of_the_volume_is_not_chosen_again() -> None:
     [(disk, entries)] = asked(living(unscheduled(3))).items()
     assert disk in (group_name(3), group_name(4))
     assert entries == {name(3): lower()}
+
+
+@pytest.mark.parametrize("answer", [lower(), granted()], ids=["open", "granted"])
+def test_a_place_that_another_replica_has_taken_meanwhile_is_given_back_and_another_is_asked(answer: Any) -> None:
+    """Whoever is to use the volume there has come first: two on one node would wait for each other for ever."""
+    user = unscheduled(4, A)
+    user = changed(user, replica=replace(user.replica, spec=replace(user.replica.spec, node_name=node(3))))
+    view = living(asking(5, 3, answer), user)
+    assert asked(view) == {group_name(3): {}, group_name(4): {name(5): lower()}}
+    assert placed(view) == {}
 
 
 def test_a_replica_with_a_node_and_without_a_disk_gets_one_there() -> None:

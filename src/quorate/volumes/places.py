@@ -51,7 +51,7 @@ class Places:
     granted: Mapping[ReplicaName, DiskSchedule]
     #: Asked, and not answered yet.
     pending: Mapping[ReplicaName, DiskSchedule]
-    #: Asked, and refused: to be withdrawn.
+    #: Asked, and refused, or of no use any more: to be withdrawn.
     rejected: Mapping[ReplicaName, DiskSchedule]
     #: Where the others go, and why some have no place.
     placement: Placement = _NOWHERE
@@ -85,7 +85,8 @@ def find_places(view: VolumeView) -> Places:
             size = requested(ledger, entry_of(replica.name))
             if not replica.diskful or size is None:
                 continue
-            state = requests.read(ledger, entry_of(replica.name), size).state if size >= lower else State.REJECTED
+            useless = size < lower or _is_taken(view, ledger.spec.node_id, replica)
+            state = State.REJECTED if useless else requests.read(ledger, entry_of(replica.name), size).state
             known = replica.name in granted or replica.name in pending
             if state is State.GRANTED and replica.name not in granted:
                 granted[replica.name] = ledger
@@ -97,6 +98,11 @@ def find_places(view: VolumeView) -> Places:
     asked = {**pending, **granted}
     request = _request(view, configuration, asked, rejected)
     return Places(granted, pending, rejected, choose(request), request)
+
+
+def _is_taken(view: VolumeView, node: str, replica: ReplicaView) -> bool:
+    """Whether another one is on the node by now: somebody who is to use the volume there does not wait for space."""
+    return any(each.node_name == node and each is not replica for each in view.replicas)
 
 
 def needed(view: VolumeView) -> Bytes:

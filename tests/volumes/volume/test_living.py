@@ -23,6 +23,8 @@ from tests.volumes.volume.making import (
     ago,
     decided,
     formed,
+    granted,
+    ledger,
     name,
     node,
     picture,
@@ -56,6 +58,18 @@ def test_new_replicas_get_the_lowest_free_ids_and_their_node_if_it_is_given(aske
     assert (other.name, other.spec.type, other.spec.node_name) == (name(4), A, node(4))
     assert other.metadata.labels[labels.NODE] == node(4)
     assert labels.NODE not in one.metadata.labels
+
+
+def test_nobody_is_placed_on_a_node_on_which_another_replica_is_made_in_the_same_pass(asked: Any) -> None:
+    """Two on one node wait for each other for ever: the agent serves the elder, the datamesh has the other."""
+    view = formed()
+    placed = changed(unscheduled(3), ledgers=(ledger(3, {name(3): granted()}),))
+    view = picture(view.volume, (*view.replicas, placed))
+    chosen = [each.intended for each in asked(Advance(), view).writes if isinstance(each, Patch)]
+    assert [each.spec.node_name for each in chosen if isinstance(each, ReplicatedVolumeReplica)] == [node(3)]
+    plan = asked(Advance(create=(NewReplica(A, node(3)),)), view)
+    assert [one.spec.node_name for one in created(plan)] == [node(3)]
+    assert not any(isinstance(each, Patch) and each.target is placed.replica for each in plan.writes)
 
 
 def test_the_ninth_replica_is_refused_with_the_reason(asked: Any) -> None:

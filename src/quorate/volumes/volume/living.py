@@ -125,12 +125,16 @@ def _retyped(replica: ReplicatedVolumeReplica, new_type: ReplicaType) -> Patch:
 
 
 def _places(view: VolumeView, found: Places, asked: Advance) -> tuple[Write, ...]:
+    """Not for those of whom something else is wanted; and nobody takes a node on which one is made in this pass."""
     if view.volume.deleting:
         return ()
+    coming = {new.node for new in asked.create if new.node is not None}
     return tuple(
         write
         for write in places.writes(view, found)
-        if write.target.name not in asked.delete and write.target.name not in asked.retype
+        if write.target.name not in asked.delete
+        and write.target.name not in asked.retype
+        and not (isinstance(write.intended, ReplicatedVolumeReplica) and write.intended.spec.node_name in coming)
     )
 
 
