@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, permutations
 
 import pytest
@@ -164,9 +163,9 @@ def test_a_healthy_volume_is_quorate() -> None:
 def _without(view: MemberView, lost: tuple[int, ...]) -> MemberView:
     """What a member sees long after it lost these and kept quorum."""
     peers = tuple(
-        replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=True)
+        peer._replace(connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=True)
         if peer.node_id in lost
         else peer
         for peer in view.peers
     )
-    return replace(view, peers=peers)
+    return view._replace(peers=peers)

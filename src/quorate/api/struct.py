@@ -15,7 +15,7 @@ They are not tracked by the garbage collector (``gc=False``): wire data is a tre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
 from msgspec import Meta, StructMeta
@@ -68,9 +68,14 @@ class Struct(_Base, metaclass=_WireType):
     RULES: ClassVar[tuple[Rule, ...]] = ()
 
 
-def replace(struct: S, /, **changes: Any) -> S:
-    """A copy with some fields changed; everything else is shared."""
-    return cast("S", msgspec.structs.replace(cast("msgspec.Struct", struct), **changes))
+# A type checker does not know that a Struct is one of msgspec's: see above.
+if TYPE_CHECKING:
+
+    def replace(struct: S, /, **changes: Any) -> S:
+        """A copy with some fields changed; everything else is shared."""
+
+else:
+    replace = msgspec.structs.replace
 
 
 def rule(expression: str, message: str, *, reason: str = "FieldValueInvalid") -> Meta:

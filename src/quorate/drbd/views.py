@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Final
 
 from quorate.api.storage.drbd import (
-    Connection,
     ConnectionState,
     DiskState,
     DrbdConfig,
@@ -18,6 +17,8 @@ from quorate.api.storage.drbd import (
 from quorate.drbd.quorum import MemberView, PeerView, Setting
 from quorate.drbd.resource_file import linked_peers, own_quorum
 
+#: Nothing flows over such a link.
+_CUT: Final = ("", ReplicationState.OFF)
 _NO_REPORTS: Final[Mapping[int, DrbdStatus]] = MappingProxyType({})
 
 
@@ -32,29 +33,32 @@ def view_of(
 ) -> MemberView:
     """What a member sees.
 
-    ``reports`` are the other members' own, by node id: they tell which peers are quorate, and who is still reachable
+    ``reports`` are members' own, by node id: the others' tell which peers are quorate, and who is still reachable
     through whom. Without them no peer is taken for quorate, and whoever is not connected for departed.
     ``remembered`` are the diskful peers in this member's metadata, also those that its files no longer name; by default
     the ones that they name. ``heard_of`` are members that only its peers' metadata know.
     """
     diskful = config.type is ReplicaType.DISKFUL
     links = {link.peer_node_id: link for link in status.connections}
-    reachable = _reachable(status, reports)
-    peers = {
-        peer.node_id: _peer_view(
-            peer.node_id,
-            links.get(peer.node_id),
-            reports.get(peer.node_id),
+    peers: dict[int, PeerView] = {}
+    for peer in linked_peers(config):
+        node_id = peer.node_id
+        link, report = links.get(node_id), reports.get(node_id)
+        device = link.peer_devices[0] if link is not None and link.peer_devices else None
+        connected = device is not None and device.replication_state not in _CUT
+        peers[node_id] = PeerView(
+            node_id=node_id,
             diskful=peer.type is ReplicaType.DISKFUL,
+            connected=connected,
+            disk_state=device.peer_disk_state if device is not None else DiskState.UNKNOWN,
             hidden=peer.hidden and diskful,
-            remembered=remembered is None or peer.node_id in remembered,
-            departed=peer.node_id not in reachable,
+            remembered=connected or remembered is None or node_id in remembered,
+            departed=not connected and not _is_reachable(node_id, status, reports),
+            quorate=connected and report is not None and has_quorum(report),
         )
-        for peer in linked_peers(config)
-    }
     for node_id in (*(remembered or ()), *heard_of):
         if node_id not in peers:
-            departed = node_id not in reachable
+            departed = not _is_reachable(node_id, status, reports)
             peers[node_id] = PeerView(node_id, node_id not in heard_of, False, departed=departed)
     own_number = own_quorum(config)
     return MemberView(
@@ -63,46 +67,29 @@ def view_of(
         disk_state=status.devices[0].disk_state if status.devices else DiskState.DISKLESS,
         quorum=Setting.MAJORITY if own_number is None else own_number,
         minimum_redundancy=config.quorum_minimum_redundancy or 0,
-        peers=tuple(peers[node_id] for node_id in sorted(peers)),
+        peers=tuple([peers[node_id] for node_id in sorted(peers)]),
         had_quorum=had_quorum,
     )
 
 
-def _peer_view(
-    node_id: int,
-    link: Connection | None,
-    report: DrbdStatus | None,
-    *,
-    diskful: bool,
-    hidden: bool,
-    remembered: bool,
-    departed: bool,
-) -> PeerView:
-    device = link.peer_devices[0] if link is not None and link.peer_devices else None
-    connected = device is not None and device.replication_state not in ("", ReplicationState.OFF)
-    return PeerView(
-        node_id=node_id,
-        diskful=diskful,
-        connected=connected,
-        disk_state=device.peer_disk_state if device is not None else DiskState.UNKNOWN,
-        hidden=hidden,
-        remembered=remembered or connected,
-        departed=departed and not connected,
-        quorate=connected and report is not None and any(found.quorum for found in report.devices),
-    )
+def has_quorum(report: DrbdStatus) -> bool:
+    """Whether a member says that it has quorum."""
+    return any(device.quorum for device in report.devices)
 
 
-def _reachable(status: DrbdStatus, reports: Mapping[int, DrbdStatus]) -> frozenset[int]:
-    """Everybody that this member's connections lead to, over any number of others."""
+def _is_reachable(wanted: int, status: DrbdStatus, reports: Mapping[int, DrbdStatus]) -> bool:
+    """Whether this member's connections lead to another, over any number of others."""
     found: set[int] = set()
     ahead = _connected(status)
     while ahead:
         node_id = ahead.pop()
+        if node_id == wanted:
+            return True
         if node_id not in found:
             found.add(node_id)
             if node_id in reports:
                 ahead |= _connected(reports[node_id])
-    return frozenset(found)
+    return False
 
 
 def _connected(status: DrbdStatus) -> set[int]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from quorate.api.meta import NodeName
 from quorate.api.names import replica_id
@@ -30,16 +30,15 @@ from quorate.api.storage.drbd import DiskState, DrbdStatus, ReplicaType, Role
 from quorate.api.struct import replace as changed
 from quorate.drbd import quorum
 from quorate.drbd.quorum import MemberView, PeerView, Verdict
-from quorate.drbd.views import view_of
+from quorate.drbd.views import has_quorum, view_of
 from quorate.volumes.naming import named
-from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import shortened
 
 _AN_ID: Final = re.compile(r"#(\d)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Mesh:
+class Mesh(NamedTuple):
     """The members of a volume as far as losses concern them: by node id, without names."""
 
     #: What each fresh member sees.
@@ -123,22 +122,27 @@ def serving_side(mesh: Mesh) -> frozenset[int]:
 
 def mesh_of(view: VolumeView) -> Mesh:
     """The members, as the quorum rule needs to know them."""
-    members = view.members
-    reports = {
-        member.node_id: replica.report
-        for member in members
-        if (replica := view.replica(member.name)) is not None and replica.report is not None
-    }
-    shown = [member for member in members if not member.hidden]
-    states = {member.node_id: view.state_of(member.name) for member in members}
+    reports: dict[int, DrbdStatus] = {}
+    diskful, voters, up_to_date, tie_breakers, primaries = set[int](), set[int](), set[int](), set[int](), set[int]()
+    for member in view.members:
+        node_id, replica, state = member.node_id, view.replica(member.name), view.state_of(member.name)
+        if replica is not None and replica.report is not None:
+            reports[node_id] = replica.report
+        if member.type is ReplicaType.DISKFUL:
+            diskful.add(node_id)
+        if not member.hidden:
+            (voters if member.type is ReplicaType.DISKFUL else tie_breakers).add(node_id)
+        if state.up and state.disk == DiskState.UP_TO_DATE:
+            up_to_date.add(node_id)
+        if state.up and state.role == Role.PRIMARY:
+            primaries.add(node_id)
+    seen = [_seen_by(view, member, reports, diskful) for member in view.members if member.node_id in reports]
     return Mesh(
-        views=_agreed(tuple(_seen_by(view, member, reports) for member in members if member.node_id in reports)),
-        voters=frozenset(member.node_id for member in shown if member.type is ReplicaType.DISKFUL),
-        up_to_date=frozenset(
-            node_id for node_id, state in states.items() if state.up and state.disk == DiskState.UP_TO_DATE
-        ),
-        tie_breakers=frozenset(member.node_id for member in shown if member.type is not ReplicaType.DISKFUL),
-        primaries=frozenset(node_id for node_id, state in states.items() if state.up and state.role == Role.PRIMARY),
+        views=_agreed(tuple(seen)),
+        voters=frozenset(voters),
+        up_to_date=frozenset(up_to_date),
+        tie_breakers=frozenset(tie_breakers),
+        primaries=frozenset(primaries),
     )
 
 
@@ -151,10 +155,9 @@ def _agreed(views: tuple[MemberView, ...]) -> tuple[MemberView, ...]:
     if not denied:
         return views
     return tuple(
-        replace(
-            view,
+        view._replace(
             peers=tuple(
-                replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False)
+                peer._replace(connected=False, disk_state=DiskState.UNKNOWN, quorate=False)
                 if (view.node_id, peer.node_id) in denied
                 else peer
                 for peer in view.peers
@@ -164,21 +167,12 @@ def _agreed(views: tuple[MemberView, ...]) -> tuple[MemberView, ...]:
     )
 
 
-def _seen_by(view: VolumeView, member: Member, reports: Mapping[int, DrbdStatus]) -> MemberView:
-    replica = view.by_name[member.name]
-    report = reports[member.node_id]
-    others = {node_id: found for node_id, found in reports.items() if node_id != member.node_id}
-    had_quorum = any(device.quorum for device in report.devices)
-    config = replica.replica.status.drbd.config
-    return view_of(config, report, had_quorum=had_quorum, reports=others, remembered=_remembered(view, replica))
-
-
-def _remembered(view: VolumeView, replica: ReplicaView) -> frozenset[int]:
-    """Whom a member's metadata count: diskful members, also excused ones, and those that it has not forgotten yet."""
-    actual = replica.replica.status.drbd.actual
-    diskful = {member.node_id for member in view.members if member.type is ReplicaType.DISKFUL}
-    left = {node_id for node_id in view.datamesh.forget if node_id not in actual.forgotten}
-    return frozenset((diskful | left) - {replica.id})
+def _seen_by(view: VolumeView, member: Member, reports: Mapping[int, DrbdStatus], diskful: set[int]) -> MemberView:
+    """What a member sees. Its metadata count the diskful, also excused ones, and those not forgotten yet."""
+    drbd, report = view.by_name[member.name].replica.status.drbd, reports[member.node_id]
+    left = {node_id for node_id in view.datamesh.forget if node_id not in drbd.actual.forgotten}
+    remembered = (diskful | left) - {member.node_id}
+    return view_of(drbd.config, report, had_quorum=has_quorum(report), reports=reports, remembered=remembered)
 
 
 @lru_cache(maxsize=2048)
@@ -225,9 +219,9 @@ def _has_disk(view: MemberView) -> bool:
 
 def _told(view: MemberView, quorate: frozenset[int]) -> MemberView:
     peers: tuple[PeerView, ...] = tuple(
-        replace(peer, quorate=peer.connected and peer.node_id in quorate) for peer in view.peers
+        peer._replace(quorate=peer.connected and peer.node_id in quorate) for peer in view.peers
     )
-    return replace(view, peers=peers)
+    return view._replace(peers=peers)
 
 
 def _serving(mesh: Mesh, now: Aftermath) -> frozenset[int]:

@@ -70,15 +70,19 @@ class Places:
         return not (self.pending or self.rejected or self.refusals or asks)
 
 
+#: Everybody has a place.
+_NOBODY: Final = Places({}, {}, {})
+
+
 def find_places(view: VolumeView) -> Places:
     """Everybody who has no place, from one snapshot. The same view gives the same answer."""
-    granted: dict[ReplicaName, DiskSchedule] = {}
-    pending: dict[ReplicaName, DiskSchedule] = {}
-    rejected: dict[ReplicaName, DiskSchedule] = {}
     configuration = view.rv.status.configuration if view.rv is not None else None
     homeless = [replica for replica in view.replicas if not replica.scheduled and not replica.replica.deleting]
     if configuration is None or not homeless:
-        return Places(granted, pending, rejected)
+        return _NOBODY
+    granted: dict[ReplicaName, DiskSchedule] = {}
+    pending: dict[ReplicaName, DiskSchedule] = {}
+    rejected: dict[ReplicaName, DiskSchedule] = {}
     lower = needed(view)
     for replica in homeless:
         for ledger in replica.ledgers:
@@ -113,7 +117,6 @@ def needed(view: VolumeView) -> Bytes:
 
 def writes(view: VolumeView, places: Places) -> tuple[Patch, ...]:
     """The next step for everybody: withdraw, ask, or take the place that is granted."""
-    homeless = {each.name: each for each in view.replicas if not each.scheduled and not each.replica.deleting}
     asking = _Ledgers()
     for name, ledger in places.rejected.items():
         asking.change(ledger, name, None)
@@ -127,6 +130,7 @@ def writes(view: VolumeView, places: Places) -> tuple[Patch, ...]:
             asking.change(view.disks[choice.disk].ledger, name, choice.size)
     placed: list[Patch] = []
     if places.settled or not view.forming:
+        homeless = {each.name: each for each in view.replicas if not each.scheduled and not each.replica.deleting}
         placed = [_placed_on(homeless[name], ledger) for name, ledger in places.granted.items()]
         placed += [
             _placed(homeless[name], choice) for name, choice in places.placement.choices.items() if not choice.group
@@ -142,8 +146,10 @@ def give_back(view: VolumeView) -> Iterator[tuple[DiskSchedule, ReplicaName]]:
         for name in view.possible_names:
             if name not in ledger.spec.replicas:
                 continue
-            replica, piece = view.replica(name), names.logical_volume(name, group, pool)
-            if (replica is None or _is_elsewhere(replica, group, pool)) and not _exists(view.pieces, piece):
+            replica = view.replica(name)
+            if replica is not None and not _is_elsewhere(replica, group, pool):
+                continue
+            if not _exists(view.pieces, names.logical_volume(name, group, pool)):
                 yield ledger, name
 
 

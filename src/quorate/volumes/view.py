@@ -373,9 +373,11 @@ _AT_REST = frozenset({"", ReplicationState.OFF, ReplicationState.ESTABLISHED})
 
 def link_to(report: DrbdStatus | None, node_id: int) -> Connection | None:
     """A member's link to another."""
-    if report is None:
-        return None
-    return next((link for link in report.connections if link.peer_node_id == node_id), None)
+    if report is not None:
+        for link in report.connections:
+            if link.peer_node_id == node_id:
+                return link
+    return None
 
 
 def disk_of(report: DrbdStatus | None) -> str:

@@ -197,7 +197,7 @@ def keeps_the_lost() -> VolumeView:
     ],
 )
 def test_resilient_compares_what_can_be_survived_with_the_promise(view: VolumeView, reason: Reason) -> None:
-    assert is_(verdicts.resilient(view), reason)
+    assert is_(verdicts.resilient(view, view.volume.status.effective_layout), reason)
 
 
 def publishing(*nodes: int, on: tuple[int, ...] = ()) -> VolumeView:
@@ -217,7 +217,7 @@ def publishing(*nodes: int, on: tuple[int, ...] = ()) -> VolumeView:
     ],
 )
 def test_publish_succeeded_until_the_queue_says_more(view: VolumeView, reason: Reason) -> None:
-    assert is_(verdicts.publish_succeeded(view), reason)
+    assert is_(verdicts.publish_succeeded(view, view.volume.status.published_on), reason)
 
 
 def test_the_algorithm_is_selected_when_every_member_shows_a_revision_with_it() -> None:
@@ -226,7 +226,7 @@ def test_the_algorithm_is_selected_when_every_member_shows_a_revision_with_it() 
 
 
 def ready(view: VolumeView) -> Verdict:
-    found = verdicts.verdicts(view, find_places(view), None, NOW)
+    found = verdicts.verdicts(view, view.volume.status, find_places(view), None)
     return next(each for each in found if each.type == "Ready")
 
 
@@ -245,7 +245,8 @@ def test_ready_is_the_conjunction_and_says_what_is_missing(view: VolumeView, rea
 
 
 def test_every_condition_of_the_design_is_reported() -> None:
-    found = {each.type for each in verdicts.verdicts(healthy(), find_places(healthy()), None, NOW)}
+    view = healthy()
+    found = {each.type for each in verdicts.verdicts(view, view.volume.status, find_places(view), None)}
     assert found == {
         "Ready",
         "QuorumConfigured",

@@ -38,13 +38,16 @@ class Reason:
     remedy: str = ""
     #: The condition it is a reason of.
     condition: str = field(default="", init=False)
+    #: This reason as a verdict that says its meaning: most do, and there are dozens in a pass.
+    _plain: Verdict = field(init=False)
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "condition", owner.__name__)
+        object.__setattr__(self, "_plain", Verdict(owner.__name__, self.status, self.code, self.meaning))
 
     def __call__(self, message: str = "") -> Verdict:
         """This reason as a verdict; without a message, its meaning."""
-        return Verdict(self.condition, self.status, self.code, message or self.meaning)
+        return Verdict(self.condition, self.status, self.code, message) if message else self._plain
 
     def __str__(self) -> str:
         return self.code

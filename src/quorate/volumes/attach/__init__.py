@@ -16,6 +16,6 @@ Where a replica is missing, ``transitions.requests`` asks for one (``rvr-access-
 
 from quorate.volumes.attach.guards import why_not
 from quorate.volumes.attach.queue import requests
-from quorate.volumes.attach.verdicts import verdicts
+from quorate.volumes.attach.verdicts import dual_primary_link_lost, publish_succeeded
 
-__all__ = ["requests", "verdicts", "why_not"]
+__all__ = ["dual_primary_link_lost", "publish_succeeded", "requests", "why_not"]

@@ -121,7 +121,9 @@ def _first(view: VolumeView) -> Comparison | None:
 def _operation(view: VolumeView) -> DRBDResourceOperation | None:
     """The operation of the first comparison."""
     first = _first(view)
-    name = names.comparison_operation(view.name, first.revision) if first is not None else ""
+    if first is None:
+        return None
+    name = names.comparison_operation(view.name, first.revision)
     return next((each for each in view.comparisons if each.name == name), None)
 
 

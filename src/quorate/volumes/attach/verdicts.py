@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
 from quorate.api.conditions import Verdict
@@ -32,13 +31,6 @@ _BY_CODE: Final[Mapping[str, Reason]] = {
         PublishSucceeded.WAITING_FOR_REPLICA,
     )
 }
-
-
-def verdicts(view: VolumeView, now: datetime) -> tuple[Verdict, ...]:
-    """Both."""
-    if view.forming:
-        return (dual_primary_link_lost(view),)
-    return publish_succeeded(view), dual_primary_link_lost(view)
 
 
 def publish_succeeded(view: VolumeView) -> Verdict:

@@ -44,9 +44,9 @@ def yielded(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
     if lost is not None:
         return _gives_way(view, *lost, now)
     for member in view.members:
-        older = view.members_by_name.get(member.returns_to) if member.returns_to is not None else None
         if member.returns_to is None:
             continue
+        older = view.members_by_name.get(member.returns_to)
         if older is None or _is_back(view, member, older):
             return _with(view, replace(member, returns_to=None))
         if look_again(view, now) == 0.0 and _stands_alone(view, member, older):
@@ -109,8 +109,9 @@ def _confirms(view: VolumeView, member: Member, revision: int) -> bool:
 def writes(view: VolumeView) -> Iterator[Write]:
     """The operation that makes a member give up what it wrote since the cut, once it is Secondary."""
     for member in view.members:
-        older = view.members_by_name.get(member.returns_to) if member.returns_to is not None else None
-        replica = view.replica(member.name)
+        if member.returns_to is None:
+            continue
+        older, replica = view.members_by_name.get(member.returns_to), view.replica(member.name)
         if older is None or replica is None or not _is_secondary(replica) or not _is_quorate(view, older):
             continue
         if view.connected(member.name, older.name) or _rejoins(view):

@@ -18,6 +18,6 @@ back: nothing else could happen to the volume meanwhile, and nobody must wait fo
 """
 
 from quorate.volumes.resize.space import reserve
-from quorate.volumes.resize.verdicts import verdicts
+from quorate.volumes.resize.verdicts import not_granted
 
-__all__ = ["reserve", "verdicts"]
+__all__ = ["not_granted", "reserve"]

@@ -9,14 +9,14 @@ from quorate.volumes.resize.space import asked_size, reserve
 from quorate.volumes.view import VolumeView
 
 
-def verdicts(view: VolumeView) -> tuple[Verdict, ...]:
-    """DiskAllocation, while a growth is not granted; else nothing, and others say it."""
+def not_granted(view: VolumeView) -> Verdict | None:
+    """DiskAllocation, while a growth is not granted; None: others say it."""
     asked = asked_size(view)
     if asked is None:
-        return ()
+        return None
     room = reserve(view)
     if room.state is State.REJECTED:
-        return (DiskAllocation.REJECTED(f"no room to grow to {asked} bytes: {room.message}"),)
+        return DiskAllocation.REJECTED(f"no room to grow to {asked} bytes: {room.message}")
     if room.state is State.PENDING:
-        return (DiskAllocation.PENDING(f"room to grow to {asked} bytes is asked for"),)
-    return ()
+        return DiskAllocation.PENDING(f"room to grow to {asked} bytes is asked for")
+    return None

@@ -111,8 +111,10 @@ def _taken_back(view: VolumeView) -> ReplicatedVolumeStatus | None:
     """An excused member that shows the current revision is linked to again, when all others show it too."""
     revision = view.volume.status.datamesh_revision
     for member in view.members:
+        if not member.excused:
+            continue
         replica = view.replica(member.name)
-        if member.excused and replica is not None and replica.confirms(revision) and not unconfirmed(view, revision):
+        if replica is not None and replica.confirms(revision) and not unconfirmed(view, revision):
             return replace(changes.readmit(view, member.name), datamesh_revision=revision + 1)
     return None
 
@@ -120,9 +122,11 @@ def _taken_back(view: VolumeView) -> ReplicatedVolumeStatus | None:
 def _forgotten(view: VolumeView) -> ReplicatedVolumeStatus | None:
     """What is to be forgotten is unsaid by the transition that said it, or here if some copy could not at that time."""
     status = view.volume.status
+    if not view.datamesh.forget:
+        return None
     if any(step.name == FORGET.name for each in status.datamesh_transitions for step in each.steps):
         return None
-    found = changes.all_forgotten(view) if view.datamesh.forget else None
+    found = changes.all_forgotten(view)
     return replace(found, datamesh_revision=status.datamesh_revision + 1) if found is not None else None
 
 
@@ -138,6 +142,8 @@ def _begun(going: Walk, waits: dict[ReplicaName | None, Wait]) -> ReplicatedVolu
 def _told(view: VolumeView, waits: Mapping[ReplicaName | None, Wait]) -> ReplicatedVolumeStatus | None:
     """The status with the words of what waits; None: it says so already."""
     status = view.volume.status
+    if not status.datamesh_transitions and not status.datamesh_pending_replica_transitions:
+        return None
     transitions = tuple(_with_words(each, waits.get(each.replica_name)) for each in status.datamesh_transitions)
     under_way = {each.replica_name for each in transitions}
     pending = tuple(

@@ -119,9 +119,11 @@ def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
     said = view.volume.metadata.annotations
     consent = said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true"
     for member in view.members:
+        if not member.attached:
+            continue
         meant = consent and said.get(annotation_keys.FORCE_DETACH) == member.node_name
         lost = member.node_name not in view.access_nodes and not is_up(view, member.name)
-        if member.attached and (meant or lost):
+        if meant or lost:
             yield make(view, TransitionType.FORCE_DETACH, now, member.name)
     forced = forced_replica(view)
     # Its object is deleted first: otherwise it would ask to join again as soon as it is out.

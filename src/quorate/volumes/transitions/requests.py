@@ -168,7 +168,7 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
         return None
     if is_gone(view, node):
         return Fate.NODE_GONE
-    if is_past_grace(view, node, now):
+    if left_of_grace(view, node, now) == 0.0:
         return Fate.NODE_LOST
     if is_to_be_emptied(view, node):
         return Fate.EVACUATED
@@ -221,20 +221,27 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
     if not missing:
         yield from _barred(view)
     yield from _useless(view, counted, fates)
-    # Of several that should go, some may have to stay until there are more: each leaves the promised copies behind.
-    ready = {name for name in good_copies(view) if fates.get(name) is not Fate.DELETED}
-    for replica in counted:
-        fate = fates.get(replica.name)
-        kept = (fate is Fate.NODE_LOST and not removes_lost(view)) or _is_kept_waiting(view, replica)
-        kept = kept or _is_in_use(view, replica) or replica.member is None
-        kept = kept or len(ready - {replica.name}) < promise.diskful
-        if fate in _MOVED and not kept:
-            ready.discard(replica.name)
-            yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
+    yield from _moved(view, promise, counted, fates)
     if len(staying) > promise.diskful and all(replica.name not in fates for replica in counted):
         spare = _spare(view, staying, promise.diskful)
         if spare is not None:
             yield _deletion(spare, "DiskfulCount", f"{len(staying)} diskful replicas, {promise.diskful} are enough")
+
+
+def _moved(
+    view: VolumeView, promise: Layout, counted: list[ReplicaView], fates: Mapping[ReplicaName, Fate]
+) -> Iterator[Request]:
+    """Of several that should go, some may have to stay until there are more: each leaves the promised copies behind."""
+    moved = [(replica, fate) for replica in counted if (fate := fates.get(replica.name)) in _MOVED]
+    if not moved:
+        return
+    ready = {name for name in good_copies(view) if fates.get(name) is not Fate.DELETED}
+    for replica, fate in moved:
+        kept = (fate is Fate.NODE_LOST and not removes_lost(view)) or _is_kept_waiting(view, replica)
+        kept = kept or _is_in_use(view, replica) or replica.member is None
+        if not kept and len(ready - {replica.name}) >= promise.diskful:
+            ready.discard(replica.name)
+            yield _deletion(replica, fate.value, f"{len(ready)} copies are up to date without it")
 
 
 def _barred(view: VolumeView) -> Iterator[Request]:
@@ -249,9 +256,9 @@ def _barred(view: VolumeView) -> Iterator[Request]:
 
 
 def _is_barred(replica: ReplicaView) -> bool:
-    never_had_data = replica.member is None and not replica.replica.status.drbd.actual.initial_sync_completed
-    found = (volume.status.reason for volume in replica.volumes)
-    return never_had_data and LogicalVolumeFailure.LV_EXISTS.code in found
+    if replica.member is not None or replica.replica.status.drbd.actual.initial_sync_completed:
+        return False
+    return any(volume.status.reason == LogicalVolumeFailure.LV_EXISTS.code for volume in replica.volumes)
 
 
 def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:

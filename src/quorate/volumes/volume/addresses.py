@@ -16,7 +16,7 @@ from quorate.volumes.volume.formation.members import addresses_of
 
 def with_new_addresses(view: VolumeView) -> ReplicatedVolumeStatus | None:
     """The status with a new revision; None while every member listens where the datamesh says."""
-    members = tuple(_moved(view, member) for member in view.members)
+    members = tuple([_moved(view, member) for member in view.members])
     if members == view.members:
         return None
     status = view.volume.status

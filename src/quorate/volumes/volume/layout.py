@@ -14,7 +14,13 @@ _KIB = 1024
 
 def voters(view: VolumeView) -> tuple[Member, ...]:
     """Diskful members that count."""
-    return tuple(member for member in view.diskful_members if not member.hidden and not member.down)
+    return tuple(
+        [
+            member
+            for member in view.members
+            if member.type is ReplicaType.DISKFUL and not member.hidden and not member.down
+        ]
+    )
 
 
 def membership_layout(view: VolumeView) -> str:

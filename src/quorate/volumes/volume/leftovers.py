@@ -32,27 +32,26 @@ from quorate.volumes.volume.replicas import owner_name
 
 def strays(view: VolumeView) -> tuple[LVMLogicalVolume, ...]:
     """Logical volumes without their replica."""
-    return tuple(piece for piece in view.pieces if view.replica(ReplicaName(owner_name(piece))) is None)
+    return tuple([piece for piece in view.pieces if view.replica(ReplicaName(owner_name(piece))) is None])
 
 
 def of_earlier_volumes(view: VolumeView) -> tuple[LVMLogicalVolume, ...]:
     """Those that this volume has never made, and that no person has given up."""
-    return tuple(
-        piece
-        for piece in strays(view)
-        if not accepts_data_loss(piece) and (view.rv is None or _is_foreign(piece, view.rv))
-    )
+    return tuple(piece for piece in strays(view) if _is_of_earlier_volume(view, piece))
 
 
 def clear(view: VolumeView) -> Iterator[Write]:
     """The next step for each."""
     ending = view.rv is not None and view.rv.deleting
-    kept = () if ending else of_earlier_volumes(view)
     for piece in strays(view):
         counted_on = ReplicaName(owner_name(piece)) in view.members_by_name
-        if piece not in kept and (ending or not counted_on):
+        if ending or not (counted_on or _is_of_earlier_volume(view, piece)):
             yield from _delete(view, piece)
     yield from places.withdrawals(view)
+
+
+def _is_of_earlier_volume(view: VolumeView, piece: LVMLogicalVolume) -> bool:
+    return not accepts_data_loss(piece) and (view.rv is None or _is_foreign(piece, view.rv))
 
 
 def _is_foreign(piece: LVMLogicalVolume, volume: ReplicatedVolume) -> bool:

@@ -79,8 +79,10 @@ def _consent(view: VolumeView, asked: Advance) -> Iterator[Write]:
 
 def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | None:
     """A person's word about a replica that this volume cannot even have: it is taken back, and it is said why."""
+    if annotation_keys.FORCE_REMOVE not in asked.spent_annotations:
+        return None
     meant = view.volume.metadata.annotations.get(annotation_keys.FORCE_REMOVE)
-    if annotation_keys.FORCE_REMOVE not in asked.spent_annotations or meant in view.possible_names:
+    if meant in view.possible_names:
         return None
     return "ForceRemoveRefused", f"{annotation_keys.FORCE_REMOVE}: {view.name} has no replica {meant}"
 

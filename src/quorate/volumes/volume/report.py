@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from quorate.api import conditions
+from quorate.api.conditions.rv import Ready, Resilient
 from quorate.api.meta import Condition, ConditionStatus
 from quorate.api.storage.drbd import DiskState
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
@@ -23,20 +24,16 @@ _MESSAGE: Final = 1024
 
 def composed(view: VolumeView, places: Places, wait: Wait | None, now: datetime) -> ReplicatedVolumeStatus:
     """The whole status: what was decided (it is in the view), and everything that is said about it."""
-    status = view.volume.status
+    status, generation = view.volume.status, view.volume.metadata.generation
     counted = replace(
         status,
-        observed_generation=view.volume.metadata.generation,
+        observed_generation=generation,
         actual_size=actual_size(view),
         published_on=published_on(view),
         membership_layout=membership_layout(view),
+        effective_layout=status.effective_layout if view.forming else effective.layout(view),
     )
-    if not view.forming:
-        counted = replace(counted, effective_layout=effective.layout(view))
-    view = view.with_status(counted)
-    found = conditions.merge(
-        counted.conditions, verdicts(view, places, wait, now), now=now, generation=view.volume.metadata.generation
-    )
+    found = conditions.merge(status.conditions, verdicts(view, counted, places, wait), now=now, generation=generation)
     phase = _phase(view, found)
     return replace(counted, phase=phase, message=_message(phase, found, wait), conditions=found)
 
@@ -46,13 +43,13 @@ def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
         return VolumePhase.TERMINATING
     if view.forming:
         return VolumePhase.FORMING
-    by_type = {condition.type: condition.status for condition in found}
-    if by_type["Resilient"] is ConditionStatus.FALSE:
+    resilient = conditions.find(found, Resilient)
+    if resilient is not None and resilient.status is ConditionStatus.FALSE:
         return VolumePhase.DEGRADED
     behind = any(view.state_of(member.name).disk != DiskState.UP_TO_DATE for member in voters(view))
     if behind or view.resyncing():
         return VolumePhase.SYNCHRONIZING
-    return VolumePhase.READY if by_type["Ready"] is ConditionStatus.TRUE else VolumePhase.DEGRADED
+    return VolumePhase.READY if conditions.is_true(found, Ready) else VolumePhase.DEGRADED
 
 
 def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None) -> str:
@@ -60,9 +57,9 @@ def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None
         return wait.brief(_MESSAGE)
     if phase is VolumePhase.READY:
         return ""
-    named = {condition.type: condition for condition in found}
-    for name in ("Ready", "Resilient"):
-        if (condition := named.get(name)) is not None and condition.status is not ConditionStatus.TRUE:
+    for wanted in (Ready, Resilient):
+        condition = conditions.find(found, wanted)
+        if condition is not None and condition.status is not ConditionStatus.TRUE:
             return shortened(condition.message, _MESSAGE)
     return ""
 
@@ -72,10 +69,10 @@ def held_back(before: ReplicatedVolumeStatus, after: ReplicatedVolumeStatus, now
 
     More is likely to follow: of three replicas that become ready one after the other, only the last is news.
     """
-    if before == after or _without_words(before) != _without_words(after):
+    patience = young(max((each.last_transition_time for each in before.conditions), default=None), now)
+    if patience is None or before == after or _without_words(before) != _without_words(after):
         return None
-    flips = [condition.last_transition_time for condition in before.conditions]
-    return young(max(flips, default=None), now)
+    return patience
 
 
 def _without_words(status: ReplicatedVolumeStatus) -> ReplicatedVolumeStatus:

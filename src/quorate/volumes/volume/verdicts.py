@@ -6,8 +6,7 @@ Resilient compares from ``effective``, why a replica has no place from ``places`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from quorate.api import conditions
@@ -16,7 +15,6 @@ from quorate.api.conditions.rv import (
     AllReplicasReady,
     DiskAllocation,
     DiskfulReplicaCountReached,
-    DualPrimaryLinkLost,
     PublishSucceeded,
     QuorumConfigured,
     Ready,
@@ -24,9 +22,10 @@ from quorate.api.conditions.rv import (
     SharedSecretAlgorithmSelected,
     StatusLost,
 )
-from quorate.api.meta import ConditionStatus
+from quorate.api.meta import ConditionStatus, NodeName
 from quorate.api.scalars import MAX_MEMBERS
-from quorate.api.storage.datamesh import TransitionGroup
+from quorate.api.storage.datamesh import EffectiveLayout, TransitionGroup
+from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.disks import requests
 from quorate.disks.entries import replica as entry_of
 from quorate.disks.entries import requested
@@ -52,8 +51,10 @@ _PARTS: Final = (
 )
 
 
-def verdicts(view: VolumeView, places: Places, wait: Wait | None, now: datetime) -> tuple[Verdict, ...]:
-    """All of them. The view has the status that is going to be written."""
+def verdicts(
+    view: VolumeView, counted: ReplicatedVolumeStatus, places: Places, wait: Wait | None
+) -> tuple[Verdict, ...]:
+    """All of them. What is going to be written has been counted already: who uses the volume, what it survives."""
     parts = (
         algorithm_selected(view),
         diskful_count(view, places),
@@ -61,18 +62,16 @@ def verdicts(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
         all_replicas_ready(view),
     )
     found = {verdict.type: verdict for verdict in parts}
-    own = (
+    return (
         ready(view, found, wait),
         *parts,
-        configuration_ready(view.volume.status, view.rsc, view.volume.spec.replicated_storage_class_name),
-        disk_allocation(view, places),
-        resilient(view),
-        publish_succeeded(view),
-        DualPrimaryLinkLost.COPIES_AGREE(),
+        configuration_ready(counted, view.rsc, view.volume.spec.replicated_storage_class_name),
+        resize.not_granted(view) or disk_allocation(view, places),
+        resilient(view, counted.effective_layout),
+        publish_succeeded(view, counted.published_on) if view.forming else attach.publish_succeeded(view),
+        attach.dual_primary_link_lost(view),
         StatusLost.STATUS_PRESENT(),
     )
-    said = {verdict.type: verdict for verdict in (*own, *resize.verdicts(view), *attach.verdicts(view, now))}
-    return tuple(said.values())
 
 
 def status_lost(names: tuple[str, ...]) -> Verdict:
@@ -168,12 +167,12 @@ def disk_allocation(view: VolumeView, places: Places) -> Verdict:
     return DiskAllocation.ALLOCATED()
 
 
-def resilient(view: VolumeView) -> Verdict:
+def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
     """What can be survived from here, beside what is promised."""
     status = view.volume.status
     if view.forming or status.configuration is None:
         return Resilient.FORMING()
-    effective, promised = status.effective_layout, layout_of(view.configuration)
+    promised = layout_of(status.configuration)
     losses, redundancy = effective.failures_to_tolerate, effective.guaranteed_minimum_data_redundancy
     if losses is None or redundancy is None:
         return Resilient.STATUS_UNKNOWN()
@@ -198,12 +197,12 @@ def _of(held: int, promised: int) -> str:
     return f"{min(max(held, 0), promised)} of {promised}"
 
 
-def publish_succeeded(view: VolumeView) -> Verdict:
-    """Until the attach queue says more."""
+def publish_succeeded(view: VolumeView, published: Collection[NodeName]) -> Verdict:
+    """While the volume forms: later the attach queue says more."""
     asked = () if view.volume.deleting else view.volume.spec.publish_on
     if not asked:
         return PublishSucceeded.NOTHING_TO_PUBLISH()
-    missing = [node for node in asked if node not in view.volume.status.published_on]
+    missing = [node for node in asked if node not in published]
     if missing:
         return PublishSucceeded.PUBLISHING(f"not yet usable on {', '.join(missing)}")
     return PublishSucceeded.PUBLISHED()

@@ -20,9 +20,9 @@ def addresses(replica: ReplicaView) -> Mapping[str, Address]:
 
 def addresses_of(replica: ReplicaView) -> tuple[NetworkAddress, ...]:
     """The same, as the datamesh has it."""
-    return tuple(
-        NetworkAddress(system_network_name=network, address=address) for network, address in addresses(replica).items()
-    )
+    if replica.address is None:
+        return ()
+    return (NetworkAddress(system_network_name=INTERNAL, address=replica.address),)
 
 
 def member_of(view: VolumeView, replica: ReplicaView, *, hidden: bool = False) -> Member:
