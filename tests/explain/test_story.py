@@ -10,7 +10,7 @@ import msgspec
 
 from quorate.api import conditions
 from quorate.api.conditions.rv import DiskAllocation
-from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage import ReplicatedStoragePool, ReplicatedVolume
 from quorate.api.storage.configuration import Replication, Topology
 from quorate.engine.simulation import Simulation, run
 from quorate.explain.listing import fetch
@@ -77,7 +77,7 @@ def test_a_place_is_possible_exactly_where_the_rules_would_let_the_replica_go() 
                     if candidate.node in taken - {replica.node}:
                         assert candidate.message == "taken by a replica of this volume"
                     elif not same_zone:
-                        assert candidate.message == "topology allows no more in its zone"
+                        assert candidate.message == "the topology rules its zone out"
 
     run(main, seed=1)
 
@@ -104,13 +104,41 @@ def test_it_foretells_what_each_loss_does() -> None:
     run(main, seed=1)
 
 
+def test_it_tells_of_whom_a_loss_takes_the_volume_away_although_it_goes_on() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim) as lab:
+            user = (await told(lab)).replicas[0].node
+            await lab.store.patch(ReplicatedVolume, "v", patch={"spec": {"publishOn": [user]}})
+            await lab.sleep(10)
+            story = await told(lab)
+            assert story.published_on == (user,)
+            stops = {loss.node for loss in story.losses if "whoever uses it there stops with the node" in loss.message}
+            assert stops == {user}
+            assert all(loss.survives for loss in story.losses)
+
+    run(main, seed=1)
+
+
+def test_of_a_volume_whose_pool_was_deleted_it_tells_that_nothing_could_be_replaced() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim) as lab:
+            (pool,) = (await lab.store.list(ReplicatedStoragePool)).items
+            await lab.store.delete(ReplicatedStoragePool, pool.name)
+            await lab.sleep(10)
+            (wait,) = (await told(lab)).waits
+            assert wait.reason == "StoragePoolNotReady"
+            assert pool.name in wait.message
+
+    run(main, seed=1)
+
+
 def test_of_a_volume_without_room_it_tells_who_has_too_little() -> None:
     async def main(sim: Simulation) -> None:
         async with formed(sim) as lab:
             await lab.create("huge", LEVEL.value.lower(), "10Ti")
             await lab.sleep(60)
             story = await told(lab, "huge")
-            assert story.phase == "Forming"
+            assert (story.phase, story.resilience) == ("Forming", "it is being formed")
             (first, *_) = story.replicas
             assert first.node == ""
             assert not any(each.possible for each in first.candidates)

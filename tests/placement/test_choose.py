@@ -118,7 +118,7 @@ def test_with_local_access_a_voter_is_on_every_node_that_uses_the_volume() -> No
         ([*nodes("a1 a2"), node("a3", "a", disks=[])], Topology.IGNORED, "a3: no volume group of the pool"),
         ([*nodes("a1 a2"), node("a3", "a", node_ready=False)], Topology.IGNORED, "a3: not ready"),
         (nodes("a1 a2"), Topology.IGNORED, "a3: not among the pool's eligible nodes"),
-        (nodes("b1 b2 a3"), ONE_ZONE, "a3: topology allows no more in its zone"),
+        (nodes("b1 b2 a3"), ONE_ZONE, "a3: the topology rules its zone out"),
     ],
 )
 def test_with_local_access_nobody_is_placed_when_a_node_that_uses_the_volume_cannot_take_a_voter(

@@ -44,7 +44,7 @@ def test_candidates_are_judged_with_the_others_where_they_would_be() -> None:
     told = {fate.node: fate.message for fate in fates(asked, placement, asked.replicas[1])}
     assert told == {
         "a1": "taken by a replica of this volume",
-        "a2": "topology allows no more in its zone",
+        "a2": "the topology rules its zone out",
         "b1": "chosen: 88Mi would be left",
         "b2": "possible: 88Mi would be left",
     }

@@ -101,7 +101,7 @@ def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
         size=str(rv.spec.size) if rv is not None else "",
         storage_class=rv.spec.replicated_storage_class_name if rv is not None else "",
         promise=_promise(view),
-        resilience=effective.layout(view).message,
+        resilience="it is being formed" if view.forming else effective.layout(view).message,
         published_on=tuple(status.published_on) if status is not None else (),
         troubles=troubles(status.conditions, OF_VOLUMES) if status is not None else (),
         waits=tuple(_waits(view, now)),
@@ -149,6 +149,10 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
             what = f"the logical volume {piece.name}"
             yield Waiting(what=what, reason=piece.status.reason, message=piece.status.message)
     status = view.rv.status
+    if status.configuration is not None and view.rsp is None and not view.forming:
+        name = status.configuration.replicated_storage_pool_name
+        words = f"there is no ReplicatedStoragePool {name}: nothing new can be placed"
+        yield Waiting(what="a place for whoever is lost next", reason="StoragePoolNotReady", message=words)
     for transition in status.datamesh_transitions:
         words = transition.message or _step(transition)
         yield Waiting(what=_named(transition), reason=transition.reason, message=words)
@@ -230,6 +234,8 @@ def _losses(view: VolumeView) -> Iterator[Loss]:
         after = effective.after_losing(view, (member.node_name,))
         diskless = member.type is not ReplicaType.DISKFUL
         words = after.message if after.survives or not diskless else f"{after.message} (it has no disk)"
+        if member.attached:
+            words += "; whoever uses it there stops with the node"
         yield Loss(
             node=member.node_name, replica=member.name, survives=after.survives, copies=after.copies, message=words
         )

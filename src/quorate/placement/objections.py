@@ -63,7 +63,7 @@ _WORDS: Final[Mapping[Objection, str]] = {
     Objection.SAID_NO: "disk said no",
     Objection.NO_ROOM: "no room",
     Objection.NO_ZONE: "in no zone",
-    Objection.ZONE_NOT_ALLOWED: "topology allows no more in its zone",
+    Objection.ZONE_NOT_ALLOWED: "the topology rules its zone out",
 }
 
 
