@@ -150,8 +150,8 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
             yield Waiting(what=what, reason=piece.status.reason, message=piece.status.message)
     status = view.rv.status
     if status.configuration is not None and view.rsp is None and not view.forming:
-        name = status.configuration.replicated_storage_pool_name
-        words = f"there is no ReplicatedStoragePool {name}: nothing new can be placed"
+        pool = status.configuration.replicated_storage_pool_name
+        words = f"there is no ReplicatedStoragePool {pool}: nothing new can be placed"
         yield Waiting(what="a place for whoever is lost next", reason="StoragePoolNotReady", message=words)
     for transition in status.datamesh_transitions:
         words = transition.message or _step(transition)
