@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random as randomness
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -272,10 +272,11 @@ class RawStore:
         validation: FieldValidation,
         patch: bool,
         problems: tuple[str, ...] = (),
-        parts: frozenset[str] = frozenset(),
+        changed: frozenset[str] = frozenset(),
+        fields: Container[str] | None = None,
         admit: Admit = everybody,
     ) -> Written:
-        """As :meth:`update_raw`; a ``change`` that looks at some ``parts`` only is given only those parsed."""
+        """As :meth:`update_raw`. What a ``change`` surely leaves alone, outside of ``changed``, is not even parsed."""
         rules = self._writable(kind)
         if subresource and not (subresource == "status" and kind.status_subresource):
             raise _no_such_resource()
@@ -285,7 +286,8 @@ class RawStore:
                 raise semantics.not_found(kind, key[1])
             if resource_version is not None and resource_version != str(old.version):
                 raise semantics.stale(kind, key[1])
-            before = old.tree_of(parts) if parts and rules.schema.partial else old.tree
+            parts = rules.schema.read_with(changed) if changed else None
+            before = old.tree if parts is None else old.tree_of(parts, fields)
             received = semantics.received(
                 rules, change(before), before, patch=patch, validation=validation, problems=problems
             )

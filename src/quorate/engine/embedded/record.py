@@ -18,7 +18,7 @@ from quorate.api.meta import Resource
 from quorate.engine.store import EventType
 
 #: Parsed JSON: dicts, lists and scalars. The engine never changes one in place, it shares what stays the same.
-#: At the top, a part that nobody is going to look at may be left unparsed (``msgspec.Raw``).
+#: At the top, and one level below, a part that nobody is going to look at may be left unparsed (``msgspec.Raw``).
 Tree = dict[str, Any]
 
 #: Namespace and name; the namespace of a cluster-scoped object is empty. Their order is the order of lists.
@@ -52,19 +52,31 @@ class Record(msgspec.Struct, frozen=True):
         parsed: Tree = msgspec.json.decode(self.raw)
         return parsed
 
-    def tree_of(self, parts: Container[str]) -> Tree:
-        """The same, but only some parts are parsed, which takes half the time."""
-        return {
-            name: msgspec.json.decode(part) if name in parts else part for name, part in _skim.decode(self.raw).items()
-        }
+    def tree_of(self, parts: Container[str], fields: Container[str] | None = None) -> Tree:
+        """The same, but only some parts are parsed, and of status only some fields, if any are named.
+
+        A status write is about a few fields, and parsing all of them takes four times as long.
+        """
+        tree: Tree = {}
+        for name, part in _skim.decode(self.raw).items():
+            if name == "status" and fields is not None:
+                tree[name] = {
+                    field: _json(value) if field in fields else value for field, value in _skim.decode(part).items()
+                }
+            else:
+                tree[name] = _json(part) if name in parts else part
+        return tree
 
 
+_json = msgspec.json.decode
 _skim = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def parsed(tree: Tree) -> Tree:
+def parsed(tree: Any) -> Any:
     """A tree without unparsed parts."""
-    return {name: msgspec.json.decode(part) if type(part) is msgspec.Raw else part for name, part in tree.items()}
+    if type(tree) is msgspec.Raw:
+        return _json(tree)
+    return {name: parsed(part) for name, part in tree.items()} if type(tree) is dict else tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,7 @@ from quorate.errors import BadRequest
 
 R = TypeVar("R", bound=Resource)
 
-#: The parts of an object that every write looks at.
-_ALWAYS = frozenset({"apiVersion", "kind", "metadata"})
-_WITH_STATUS = _ALWAYS | {"status"}
+_STATUS = frozenset({"status"})
 
 
 class EmbeddedStore(RawStore):
@@ -83,7 +81,7 @@ class EmbeddedStore(RawStore):
             dry_run=dry_run,
             validation=FieldValidation.IGNORE,
             patch=True,
-            parts=_ALWAYS.union(patch),
+            changed=frozenset(patch),
         )
         return cast("R", written.record.typed)
 
@@ -106,7 +104,8 @@ class EmbeddedStore(RawStore):
             dry_run=dry_run,
             validation=FieldValidation.IGNORE,
             patch=True,
-            parts=_WITH_STATUS,
+            changed=_STATUS,
+            fields=patch,
         )
         return cast("R", written.record.typed)
 

@@ -41,10 +41,15 @@ class ExoticSpec(Struct):
 
 
 class Exotic(Resource):
-    RULES = (Rule("self.metadata.name != 'forbidden'", "that name is forbidden", reason="FieldValueForbidden"),)
+    RULES = (
+        Rule("self.metadata.name != 'forbidden'", "that name is forbidden", reason="FieldValueForbidden"),
+        Rule("!has(self.spec.mode) || self.spec.mode != 'off' || self.metadata.name != 'x'", "x is never off"),
+        Rule("!has(self.status) || !has(self.status.mode) || has(self.spec.mode)", "nothing is found without a mode"),
+    )
 
     spec: ExoticSpec = ExoticSpec()
+    status: ExoticSpec = ExoticSpec()
 
 
-EXOTIC = Kind("test.quorate.io", "v1", "Exotic", "exotics", Scope.CLUSTER, Exotic, status_subresource=False)
+EXOTIC = Kind("test.quorate.io", "v1", "Exotic", "exotics", Scope.CLUSTER, Exotic)
 Exotic.KIND = EXOTIC

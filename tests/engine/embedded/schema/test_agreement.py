@@ -1,7 +1,13 @@
-"""The fast judge and the thorough one give the same verdict, and so do the two ways to decode."""
+"""The fast judge and the thorough one give the same verdict, and so do the two ways to decode.
+
+What an update leaves alone is not looked at again: that never changes what comes of it.
+"""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -11,19 +17,24 @@ from hypothesis import strategies as st
 
 from quorate.api.kind import Kind
 from quorate.api.schema import structural_schema
+from quorate.engine import merge
+from quorate.engine.embedded import Record, semantics
 from quorate.engine.embedded.schema.checks import compile_check
 from quorate.engine.embedded.schema.explain import duplicates, explain
 from quorate.engine.embedded.schema.node import Node, compile_node
 from quorate.engine.embedded.schema.shape import shape
-from quorate.engine.embedded.schema.trees import ABSENT
+from quorate.engine.embedded.schema.trees import ABSENT, same
 from quorate.engine.embedded.schema.typed import TypedDecoder
+from quorate.errors import ApiError
 from tests.engine.embedded.schema.exotic import EXOTIC
-from tests.engine.embedded.support import WIDGET, Tree
+from tests.engine.embedded.support import WIDGET, Tree, rules_of
 
 KINDS = (WIDGET, EXOTIC)
 NODES = {kind: compile_node(structural_schema(kind)) for kind in KINDS}
 CHECKS = {kind: compile_check(node) for kind, node in NODES.items()}
 DECODERS = {kind: TypedDecoder(kind) for kind in KINDS}
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 #: How long an example takes says something about the machine, not about the engine.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -112,10 +123,8 @@ def test_both_judges_give_the_same_verdict(kind: Kind, data: st.DataObject) -> N
 @patient
 @given(st.data())
 def test_the_next_state_decodes_as_if_it_were_the_first(kind: Kind, data: st.DataObject) -> None:
-    before, after = data.draw(contents(kind)), data.draw(contents(kind))
-    for name in ("spec", "status"):
-        if name in before and data.draw(st.booleans()):
-            after[name] = before[name]
+    before = data.draw(contents(kind))
+    after = shape(_succeeding(data.draw, before, data.draw(contents(kind))), before, NODES[kind], "", [])
     after["metadata"] = data.draw(st.sampled_from([{"name": "x", "resourceVersion": "2"}, {"name": "x", "uid": "u"}]))
     decoder = DECODERS[kind]
     try:
@@ -129,6 +138,109 @@ def test_the_next_state_decodes_as_if_it_were_the_first(kind: Kind, data: st.Dat
             decoder.next(last, before, after)
     else:
         assert decoder.next(last, before, after) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@patient
+@given(st.data())
+def test_what_is_sent_gets_its_shape_whatever_was_there_before(kind: Kind, data: st.DataObject) -> None:
+    before = data.draw(contents(kind))
+    sent = _succeeding(data.draw, before, data.draw(contents(kind)))
+    if not accepted_fast(kind, before):
+        return
+    for part in ("spec", "status"):
+        node, dropped, again = NODES[kind].properties[part], list[str](), list[str]()
+        shaped = shape(sent.get(part), before.get(part), node, part, dropped)
+        assert same(shaped, shape(sent.get(part), None, node, part, again))
+        assert dropped == again
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@patient
+@given(st.data())
+def test_a_check_need_not_look_at_what_was_good_before(kind: Kind, data: st.DataObject) -> None:
+    before, check = data.draw(contents(kind)), CHECKS[kind]
+    after = shape(_succeeding(data.draw, before, data.draw(contents(kind))), before, NODES[kind], "", [])
+    if check is not None and accepted_fast(kind, before):
+        try:
+            DECODERS[kind].first(msgspec.json.encode(after))
+        except msgspec.ValidationError:
+            return
+        assert check(after, before) == check(after, None)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@patient
+@given(st.data())
+def test_a_patch_of_an_object_parsed_in_part_comes_to_the_same(kind: Kind, data: st.DataObject) -> None:
+    try:
+        old = _stored(kind, data.draw(contents(kind)))
+    except ApiError:
+        return
+    fresh = _succeeding(data.draw, old.tree, data.draw(contents(kind)))
+    part = data.draw(st.sampled_from(["spec", "status"]))
+    value = fresh.get(part)
+    names = data.draw(st.sets(st.sampled_from(sorted(value)))) if value and isinstance(value, dict) else set()
+    patch = {part: {name: value[name] for name in names} if names else value}
+    schema, changed = rules_of(kind).schema, frozenset({part})
+    parts = schema.read_with(changed)
+    assert parts is not None
+    fields = patch["status"] if part == "status" and isinstance(patch["status"], dict) else None
+    partly = _patched(old, old.tree_of(parts, fields), patch)
+    assert partly == _patched(old, old.tree, patch)
+
+
+def _stored(kind: Kind, tree: Tree) -> Record:
+    """An object with spec and status."""
+    rules = rules_of(kind)
+    made = semantics.created(rules, tree, version=7, now=datetime(2026, 1, 2, tzinfo=UTC), uid="the-uid")
+    if not kind.status_subresource or "status" not in tree:
+        return made
+    new = {**made.tree, "status": tree["status"]}
+    return semantics.updated(rules, made, made.tree, new, version=8, status=True, patch=True) or made
+
+
+def _patched(old: Record, before: Tree, patch: Tree) -> tuple[object, ...]:
+    """What a merge patch of spec or status comes to: the next state, or why it is refused."""
+    rules = rules_of(old.kind)
+    try:
+        received = semantics.received(rules, merge.apply(before, patch), before, patch=True)
+        status = "status" in patch and old.kind.status_subresource
+        new = semantics.updated(rules, old, before, received.tree, version=9, status=status, patch=True)
+    except ApiError as error:
+        return (type(error), str(error), error.causes)
+    return (new and new.raw, new and new.typed)
+
+
+def _succeeding(draw: Draw, old: Any, fresh: Any) -> Any:
+    """``fresh`` with much of ``old`` in it: the very same values, equal ones, and those that Python takes for equal."""
+    match draw(st.sampled_from(["the same", "equal", "confused", "fresh", "inside", "inside", "inside"])):
+        case "the same":
+            return old
+        case "equal":
+            return copy.deepcopy(old)
+        case "confused":
+            return _confused(old)
+        case "inside" if isinstance(old, dict) and isinstance(fresh, dict):
+            both = {name: _succeeding(draw, old[name], part) for name, part in fresh.items() if name in old}
+            return {**(old if draw(st.booleans()) else {}), **fresh, **both}
+        case "inside" if isinstance(old, list) and isinstance(fresh, list):
+            return [_succeeding(draw, *pair) for pair in zip(old, fresh, strict=False)] + fresh[len(old) :]
+        case _:
+            return fresh
+
+
+def _confused(value: Any) -> Any:
+    """The same to Python's ``==``, something else in JSON."""
+    if isinstance(value, dict):
+        return {name: _confused(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_confused(part) for part in value]
+    if value in (0, 1) and not isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, bool):
+        return int(value)
+    return float(value) if isinstance(value, int) and abs(value) < 2**53 else value
 
 
 def test_the_generator_makes_both_good_and_bad_objects() -> None:

@@ -11,6 +11,7 @@ Of Kubernetes' own kinds our types declare only what we read: there, unknown fie
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -44,8 +45,20 @@ class KindSchema:
         self._node: Node = compile_node({**schema, "properties": properties}, preserve=not kind.crd)
         self._check = compile_check(self._node)
         self._decoder = TypedDecoder(kind)
-        #: Whether parts that do not change need not be parsed: a rule of the whole object would look at them.
-        self.partial = not self._node.rules
+        self._read_with: dict[frozenset[str], frozenset[str] | None] = {}
+
+    def read_with(self, changed: frozenset[str]) -> frozenset[str] | None:
+        """The parts of an object that are looked at when these change; None: all of it.
+
+        A rule of the whole object that looks at one of them may look at others as well.
+        """
+        if changed not in self._read_with:
+            looked_at = [rule.program.fields for rule in self._node.rules]
+            known = [fields for fields in looked_at if fields is not None]
+            beside = [fields for fields in known if not changed.isdisjoint(fields)]
+            everything = len(known) < len(looked_at)
+            self._read_with[changed] = None if everything else changed.union(_OBJECT_FIELDS, *beside)
+        return self._read_with[changed]
 
     def shape(self, tree: Tree, old: Tree | None, unknown: list[str]) -> Tree:
         """An object in shape; the paths of fields that were dropped are added to ``unknown``."""
@@ -71,9 +84,7 @@ class KindSchema:
         typed: Resource | None = None
         refusal = ""
         try:
-            typed = (
-                self._decoder.first(raw) if before is None or last is None else self._decoder.next(last, before, tree)
-            )
+            typed = self._typed(raw, tree, before, last)
         except msgspec.ValidationError as error:
             refusal = str(error)
         if typed is None or (self._check is not None and not self._check(tree, before)):
@@ -89,6 +100,13 @@ class KindSchema:
                     self._visible(tree), ABSENT if before is None else self._visible(before), self._node
                 )
         return typed, faults
+
+    def _typed(self, raw: bytes, tree: Tree, before: Tree | None, last: Resource | None) -> Resource:
+        if before is not None and last is not None:
+            with suppress(msgspec.ValidationError):
+                return self._decoder.next(last, before, tree)
+        # Of a fault, only who reads the whole can say where it is.
+        return self._decoder.first(raw)
 
     def _visible(self, tree: Tree) -> Tree:
         """An object as its own rules, if it has any, see it: of metadata, the name only."""

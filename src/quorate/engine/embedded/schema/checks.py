@@ -10,6 +10,7 @@ A check is asked only about values that the decoder accepted, so it may take the
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 from quorate.engine.embedded.causes import shown
@@ -27,6 +28,8 @@ def compile_check(node: Node) -> Check | None:
     """The check of a value and everything inside; None when the decoder's word is enough."""
     if node.type == "object" and node.additional is None:
         return _check_struct(node)
+    if node.type == "array":
+        return _check_list(node)
     check = _compile_plain(node)
     return None if check is None else lambda value, old: check(value)
 
@@ -40,8 +43,6 @@ def _compile_plain(node: Node) -> Callable[[Any], bool] | None:
             return _check_text(node)
         case "integer" if not node.bounds.keys() >= {"minimum", "maximum"}:
             return lambda value: _LOWEST <= value <= _HIGHEST
-        case "array":
-            return _check_list(node)
         case "object" if node.additional is not None:
             return _check_map(node.additional)
         case _:
@@ -66,20 +67,25 @@ def _search(node: Node) -> Callable[[str], bool]:
     return lambda value: search(value) is not None
 
 
-def _check_list(node: Node) -> Callable[[list[Any]], bool] | None:
+def _check_list(node: Node) -> Check | None:
     assert node.items is not None, "a structural schema says what a list holds"
     check_item = compile_check(node.items)
-    distinct = _distinct(node) if node.list_type in ("set", "map") else None
+    distinct = _distinct(node) if node.list_type in ("set", "map") else _whatever
     if check_item is None:
-        return distinct
+        return None if distinct is _whatever else lambda value, old: distinct(value)
 
-    def check(value: list[Any]) -> bool:
-        for item in value:
-            if not check_item(item, None):
+    def check(value: list[Any], old: Any) -> bool:
+        before = old[: len(value)] if type(old) is list else ()
+        for item, last in zip_longest(value, before):
+            if item is not last and not check_item(item, None):
                 return False
-        return distinct is None or distinct(value)
+        return distinct(value)
 
     return check
+
+
+def _whatever(value: list[Any]) -> bool:
+    return True
 
 
 def _distinct(node: Node) -> Callable[[list[Any]], bool]:

@@ -52,6 +52,8 @@ class Node:
     #: Whether this value or one inside it has rules, and which properties do.
     has_rules: bool
     ruled: tuple[str, ...]
+    #: The properties that are more than text; None where there may be values beside the properties.
+    inexact: tuple[str, ...] | None
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -76,10 +78,12 @@ def compile_node(schema: Schema, *, preserve: bool = False) -> Node:
     rules = tuple(CompiledRule.compile(rule) for rule in schema.get("x-kubernetes-validations", ()))
     inner = (*properties.values(), additional, items)
     pattern = schema.get("pattern", "")
+    kept = preserve or schema.get("x-kubernetes-preserve-unknown-fields", False)
+    closed = bool(properties) and additional is None and not kept
     return Node(
         type=schema.get("type", ""),
         int_or_string=schema.get("x-kubernetes-int-or-string", False),
-        preserve=preserve or schema.get("x-kubernetes-preserve-unknown-fields", False),
+        preserve=kept,
         nullable=schema.get("nullable", False),
         default=schema.get("default"),
         properties=properties,
@@ -97,6 +101,7 @@ def compile_node(schema: Schema, *, preserve: bool = False) -> Node:
         rules=rules,
         has_rules=bool(rules) or any(node is not None and node.has_rules for node in inner),
         ruled=tuple(name for name, node in properties.items() if node.has_rules),
+        inexact=tuple(name for name, node in properties.items() if node.type != "string") if closed else None,
     )
 
 

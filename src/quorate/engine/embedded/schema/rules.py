@@ -3,7 +3,8 @@
 A rule that mentions ``oldSelf`` speaks of a change: it is tried only where there is an old value to compare with.
 A rule on a part that did not change is not tried, as Kubernetes forgives what an update did not touch. (For rules
 of change Kubernetes makes no such exception; a rule that forbids standing still would there refuse every write to
-the object, status included, so no kind has one.)
+the object, status included, so no kind has one.) Nor is a rule tried again that looks at fields of which none
+changed: what it said of them when they were written still holds.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ class CompiledRule:
             reason=rule.get("reason", "FieldValueInvalid"),
             field_path=rule.get("fieldPath", ""),
         )
+
+    def concerns(self, value: Any, old: Any) -> bool:
+        """Whether anything that the rule looks at has changed."""
+        fields = self.program.fields
+        if fields is None or type(value) is not dict or type(old) is not dict:
+            return True
+        return any(not same(value.get(name, ABSENT), old.get(name, ABSENT)) for name in fields)
 
     def violation(self, value: Any, old: Any, path: str, *, moment: bool = False) -> Cause | None:
         """What is wrong with the value, if anything; ``old`` is None where there is no old value.
@@ -82,6 +90,8 @@ def violations(value: Any, old: Any, node: Node, path: str = "") -> Iterator[Cau
     if not node.has_rules or value is None or (old is not ABSENT and same(value, old)):
         return
     for rule in node.rules:
+        if not rule.concerns(value, old):
+            continue
         violation = rule.violation(value, None if old is ABSENT else old, path, moment=node.format == "date-time")
         if violation is not None:
             yield violation
