@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
+import pytest
 
 from quorate.api import conditions
 from quorate.api.conditions.rv import DiskAllocation
@@ -167,15 +168,24 @@ def test_of_a_volume_whose_class_is_missing_it_tells_which() -> None:
     run(main, seed=1)
 
 
-def test_while_a_grace_runs_it_tells_when_it_ends() -> None:
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (LEVEL, "is replaced if it is not back by "),
+        (Replication.CONSISTENCY, "counts as lost, but is replaced only once there is quorum, if it is not back by "),
+    ],
+)
+def test_while_a_grace_runs_it_tells_when_it_ends_and_promises_nothing_that_takes_quorum(
+    level: Replication, words: str
+) -> None:
     async def main(sim: Simulation) -> None:
-        async with formed(sim) as lab:
-            lost = (await told(lab)).replicas[2]
+        async with formed(sim, level) as lab:
+            lost = (await told(lab)).replicas[1]
             lab.cluster.inject(faults.NodeDown(lost.node))
             await lab.sleep(120)
             found = [wait.message for wait in (await told(lab)).waits if wait.reason == "NodeNotReady"]
-            words = f"{lost.node} is not ready; {lost.name} is replaced if it is not back by "
-            assert [message.startswith(words) for message in found] == [True]
+            begin = f"{lost.node} is not ready; {lost.name} {words}"
+            assert [message.startswith(begin) for message in found] == [True], found
 
     run(main, seed=1)
 

@@ -123,8 +123,16 @@ def test_redundancy_is_raised_again_when_the_copies_are_up_to_date() -> None:
     assert raised.index("ChangeQuorum/SetRedundancy") > raised.index("AddReplica/Show")
 
 
-@pytest.mark.parametrize("annotations", [{"force_remove": "v-1"}, {"accept_data_loss": "true"}])
-def test_half_a_consent_is_none(annotations: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"force_remove": "v-1"}, "ConsentMissing: nothing comes of storage.deckhouse.io/force-remove=v-1: annotate"),
+        ({"force_remove": "v-1", "accept_data_loss": "yes"}, "ConsentMissing: nothing comes of "),
+        ({"force_detach": "n1"}, "ConsentMissing: nothing comes of storage.deckhouse.io/force-detach=n1: annotate"),
+        ({"accept_data_loss": "true"}, ""),
+    ],
+)
+def test_half_a_consent_is_none_and_it_is_said_what_is_missing(annotations: dict[str, str], said: str) -> None:
     story = begin(CONSISTENCY, [D, D], 0, obedient=True)
     story.lose(1)
     story.annotate(**annotations)
@@ -133,16 +141,22 @@ def test_half_a_consent_is_none(annotations: dict[str, str]) -> None:
         story.agents()
     assert story.shape() == "D0 D1"
     assert story.rv.metadata.annotations
+    assert story.waits().startswith(said)
 
 
-def test_a_member_that_is_here_is_not_removed_by_force() -> None:
+def test_a_member_that_is_here_is_not_removed_by_force_but_like_any_other() -> None:
     story = begin(BOTH, [D, D, D], 0, obedient=True)
     story.annotate(force_remove="v-1", accept_data_loss="true")
     for _ in range(4):
         story.controller()
         story.agents()
     assert story.shape() == "D0 D1 D2"
-    assert story.waits().startswith("StillHere: v-1 on n1 is here")
+    assert story.waits().startswith("CopiesMissing: 2 of 3 promised copies are up to date without v-1 on n1")
+    story.add(3, D)
+    story.settle()
+    assert story.shape() == "D0 D2 D3"
+    assert story.rv.metadata.annotations == {}
+    assert not any(written.step.startswith("ForceRemove") for written in story.written)
 
 
 def test_the_last_copy_is_removed_by_nobody() -> None:

@@ -237,10 +237,15 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
     return excuse_refused(view, () if member.excused else (member,))
 
 
+def is_here(view: VolumeView, member: Member) -> bool:
+    """Whether a member can be asked to go: it is up, its agent is heard, and does as it is told."""
+    return is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member)
+
+
 def _still_here(view: VolumeView, member: Member) -> Wait | None:
-    if is_fresh(view, member.name) and is_up(view, member.name) and not is_stuck(view, member):
-        return _wait("StillHere", f"{named(view, [member.name])} is here: it is removed without force", member.name)
-    return None
+    if not is_here(view, member):
+        return None
+    return _wait("StillHere", f"{named(view, [member.name])} is here: it is removed without force", member.name)
 
 
 def _in_use(view: VolumeView, member: Member) -> Wait | None:

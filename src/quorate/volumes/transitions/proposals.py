@@ -18,11 +18,12 @@ from quorate.api.storage.datamesh import Member, Transition, TransitionGroup, Tr
 from quorate.volumes.attach import proposals as attach
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.guards import may_set_redundancy
+from quorate.volumes.transitions.guards import is_here, may_set_redundancy
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_fresh, is_up
 from quorate.volumes.transitions.nodes import is_gone
 from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import Blocker, Wait
 
 #: A removal may wait for these, so they do not wait for it.
 _LETTING_GO: Final = (TransitionType.DETACH, TransitionType.FORCE_DETACH)
@@ -98,6 +99,17 @@ def given_up(view: VolumeView) -> ReplicaName | None:
     return forced.name
 
 
+def half_said(view: VolumeView) -> Iterator[Wait]:
+    """A person's word of which nothing comes, because the other half of it is missing."""
+    said = view.volume.metadata.annotations
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true":
+        return
+    for key in (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH):
+        if key in said:
+            missing = f"annotate it with {annotation_keys.ACCEPT_DATA_LOSS}=true, too, if data may be lost"
+            yield Wait("ConsentMissing", f"nothing comes of {key}={said[key]}: {missing}", (Blocker.of(view.volume),))
+
+
 def spent_annotations(view: VolumeView) -> tuple[str, ...]:
     """Words of consent that have had their effect: they must not be found lying about."""
     said = view.volume.metadata.annotations
@@ -126,6 +138,8 @@ def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
         if meant or lost:
             yield make(view, TransitionType.FORCE_DETACH, now, member.name)
     forced = forced_replica(view)
-    # Its object is deleted first: otherwise it would ask to join again as soon as it is out.
-    if forced is not None and forced.member is not None and forced.replica.deleting and not view.volume.deleting:
+    # Its object is deleted first: otherwise it would ask to join again as soon as it is out. One that is here is asked.
+    if forced is None or forced.member is None or view.volume.deleting:
+        return
+    if forced.replica.deleting and not is_here(view, forced.member):
         yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, forced.name, before=forced.member.type)

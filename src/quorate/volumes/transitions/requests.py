@@ -41,6 +41,7 @@ from quorate.volumes.life import NewReplica
 from quorate.volumes.transitions.members import (
     good_copies,
     has_lost_its_disk,
+    is_serving,
     is_up,
     is_whole,
     out_of_touch,
@@ -148,7 +149,8 @@ def graces(view: VolumeView, now: datetime) -> Iterator[Wait]:
         left = left_of_grace(view, member.node_name, now)
         if left:
             until = (now + timedelta(seconds=left)).strftime("%H:%M:%S")
-            words = f"{member.node_name} is not ready; {member.name} is replaced if it is not back by {until} UTC"
+            fate = "is replaced" if is_serving(view) else "counts as lost, but is replaced only once there is quorum,"
+            words = f"{member.node_name} is not ready; {member.name} {fate} if it is not back by {until} UTC"
             yield Wait("NodeNotReady", words, (Blocker("Node", member.node_name),))
 
 
