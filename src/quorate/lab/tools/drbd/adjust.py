@@ -18,31 +18,34 @@ from quorate.lab.tools.conf.options import Option
 Command = list[str]
 Stage = list[Command]
 
+#: Something of which ``drbdsetup show`` tells; its links by the peer's node id, its volumes by number.
+_Shown = Mapping[str, Any]
+_Peers = Mapping[int, _Shown]
+_Volumes = Mapping[int, _Shown]
+
 
 def plan(part: Part, kernel: Kernel, skipped: Collection[str] = ()) -> Iterator[Stage]:
-    """The stages, first to last. Later ones are computed when the earlier ones are done.
+    """The stages, first to last, from one reading of what the kernel has: none undoes what another found.
 
-    ``skipped``: ``--skip-disk`` leaves disks as they are, ``--skip-net`` links.
+    Who is connected is asked when the rest is done. ``skipped``: ``--skip-disk`` leaves disks as they are,
+    ``--skip-net`` links.
     """
-    yield from _resource(part, kernel)
-    yield list(_superfluous(part, kernel))
-    yield list(_minors(part, kernel))
+    found = kernel.show(part.name)
+    present = found[0] if found else None
+    peers, volumes = _present_peers(present), _present_volumes(present)
+    yield list(_resource(part, present))
+    yield list(_superfluous(part, peers, volumes))
+    yield list(_minors(part, volumes))
     net, disk = "--skip-net" not in skipped, "--skip-disk" not in skipped
     if net:
-        yield list(_new_peers(part, kernel))
-        yield list(_paths(part, kernel))
-        yield list(_net_options(part, kernel))
-        yield list(_peer_devices(part, kernel))
+        yield list(_new_peers(part, peers))
+        yield list(_paths(part, peers))
+        yield list(_net_options(part, peers))
+        yield list(_peer_devices(part, peers))
     if disk:
-        yield list(_disks(part, kernel))
+        yield list(_disks(part, volumes))
     if net:
         yield list(_connects(part, kernel))
-
-
-def configured(part: Part, kernel: Kernel) -> Mapping[str, Any] | None:
-    """What the kernel has of the resource."""
-    found = kernel.show(part.name)
-    return found[0] if found else None
 
 
 def words(settings: Settings) -> list[str]:
@@ -54,9 +57,9 @@ def differ(settings: Settings, present: Mapping[str, Any], known: Mapping[str, O
     """Whether any option would be another after setting these and leaving the rest at their defaults."""
     intended = dict(settings)
     return any(
-        _effective(intended.get(name), option) != _effective(present.get(name), option)
-        for name, option in known.items()
-        if not name.startswith("_")
+        _effective(intended.get(name), known[name]) != _effective(present.get(name), known[name])
+        for name in {**intended, **present}  # what neither names is at its default
+        if name in known and not name.startswith("_")
     )
 
 
@@ -68,54 +71,48 @@ def _effective(value: object, option: Option) -> str:
     return option.canonical(str(value))
 
 
-def _present_peers(part: Part, kernel: Kernel) -> dict[int, Mapping[str, Any]]:
-    present = configured(part, kernel)
+def _present_peers(present: _Shown | None) -> dict[int, _Shown]:
     return {entry["_peer_node_id"]: entry for entry in present.get("connections", ())} if present else {}
 
 
-def _present_volumes(part: Part, kernel: Kernel) -> dict[int, Mapping[str, Any]]:
-    present = configured(part, kernel)
+def _present_volumes(present: _Shown | None) -> dict[int, _Shown]:
     return {volume["volume_nr"]: volume for volume in present["_this_host"]["volumes"]} if present else {}
 
 
-def _resource(part: Part, kernel: Kernel) -> Iterator[Stage]:
-    present = configured(part, kernel)
+def _resource(part: Part, present: _Shown | None) -> Iterator[Command]:
     if present is None:
-        yield [["drbdsetup", "new-resource", part.name, str(part.node_id), *words(part.options)]]
+        yield ["drbdsetup", "new-resource", part.name, str(part.node_id), *words(part.options)]
     elif differ(part.options, present.get("options", {}), options.RESOURCE):
-        yield [["drbdsetup", "resource-options", part.name, "--set-defaults", *words(part.options)]]
+        yield ["drbdsetup", "resource-options", part.name, "--set-defaults", *words(part.options)]
 
 
-def _superfluous(part: Part, kernel: Kernel) -> Iterator[Command]:
+def _superfluous(part: Part, peers: _Peers, volumes: _Volumes) -> Iterator[Command]:
     wanted = {peer.node_id for peer in part.peers}
-    for node_id in _present_peers(part, kernel):
+    for node_id in peers:
         if node_id not in wanted:
             yield ["drbdsetup", "disconnect", part.name, str(node_id), "--force"]
             yield ["drbdsetup", "del-peer", part.name, str(node_id)]
     numbers = {volume.number for volume in part.volumes}
-    for number, volume in _present_volumes(part, kernel).items():
+    for number, volume in volumes.items():
         if number not in numbers:
             yield ["drbdsetup", "detach", str(volume["device_minor"])]
             yield ["drbdsetup", "del-minor", str(volume["device_minor"])]
 
 
-def _minors(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_volumes(part, kernel)
+def _minors(part: Part, present: _Volumes) -> Iterator[Command]:
     for volume in part.volumes:
         if volume.number not in present:
             client = ["--diskless"] if volume.diskless else []
             yield ["drbdsetup", "new-minor", part.name, str(volume.minor), str(volume.number), *client]
 
 
-def _new_peers(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_peers(part, kernel)
+def _new_peers(part: Part, present: _Peers) -> Iterator[Command]:
     for peer in part.peers:
         if peer.node_id not in present:
             yield ["drbdsetup", "new-peer", part.name, str(peer.node_id), f"--_name={peer.name}", *words(peer.net)]
 
 
-def _paths(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_peers(part, kernel)
+def _paths(part: Part, present: _Peers) -> Iterator[Command]:
     for peer in part.peers:
         path = present.get(peer.node_id, {}).get("path")
         wanted = {"_this_host": str(peer.local), "_remote_host": str(peer.remote)}
@@ -132,16 +129,14 @@ def _end(address: str) -> str:
     return address.replace(" ", ":", 1)
 
 
-def _net_options(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_peers(part, kernel)
+def _net_options(part: Part, present: _Peers) -> Iterator[Command]:
     for peer in part.peers:
         if peer.node_id in present and differ(peer.net, present[peer.node_id].get("net", {}), options.NET):
             head = ["drbdsetup", "net-options", part.name, str(peer.node_id), "--set-defaults", f"--_name={peer.name}"]
             yield [*head, *words(peer.net)]
 
 
-def _peer_devices(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_peers(part, kernel)
+def _peer_devices(part: Part, present: _Peers) -> Iterator[Command]:
     for peer in part.peers:
         for volume in part.volumes:
             settings = _peer_device_settings(peer, volume)
@@ -167,8 +162,7 @@ def _shown_peer_device(connection: Mapping[str, Any], number: int) -> Mapping[st
     return {}
 
 
-def _disks(part: Part, kernel: Kernel) -> Iterator[Command]:
-    present = _present_volumes(part, kernel)
+def _disks(part: Part, present: _Volumes) -> Iterator[Command]:
     for volume in part.volumes:
         shown = present.get(volume.number, {})
         attached = shown.get("backing-disk", "none") != "none"
