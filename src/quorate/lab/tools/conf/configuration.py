@@ -9,8 +9,9 @@ from __future__ import annotations
 import fnmatch
 import functools
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from quorate.lab.tools.conf import parser
 from quorate.lab.tools.conf.model import Address, Connection, End, HostSection, Resource, Settings, Volume
@@ -61,11 +62,12 @@ class _Placed:
 
 
 class Configuration:
-    """All resources that drbdadm knows after reading its files."""
+    """All resources that drbdadm knows after reading its files. Equal files give the same one, which nobody alters."""
 
     def __init__(self, placed: tuple[_Placed, ...]) -> None:
         self._placed = placed
         self.resources: Mapping[str, Resource] = {entry.resource.name: entry.resource for entry in placed}
+        self._parts: dict[tuple[str, str], Part | None] = {}
 
     @classmethod
     def of(
@@ -76,11 +78,9 @@ class Configuration:
         lines = reading.read(main, 1)
         if test is not None:
             reading.read(test, lines)
-        configuration = cls(tuple(reading.placed()))
-        configuration._check()
-        return configuration
+        return _put_together(tuple(reading.found))
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """What is wrong in several places at once: first what is used twice, then what is missing or clashes."""
         used = _Used()
         for entry in self._placed:
@@ -105,8 +105,10 @@ class Configuration:
 
     def part(self, name: str, host_name: str) -> Part | None:
         """The host's part in a resource; None when the resource does not mention it."""
-        resource = self.resources.get(name)
-        return _part(resource, host_name) if resource is not None else None
+        if (name, host_name) not in self._parts:
+            resource = self.resources.get(name)
+            self._parts[name, host_name] = _part(resource, host_name) if resource is not None else None
+        return self._parts[name, host_name]
 
 
 class _Used:
@@ -164,14 +166,21 @@ def _shared_addresses(placed: tuple[_Placed, ...]) -> Iterator[str]:
                 )
 
 
+class _Read(NamedTuple):
+    """A file that was read. A line of it counts from the first one's number."""
+
+    path: str
+    first_line: int
+    text: str
+
+
 class _Reading:
     """The files read so far."""
 
     def __init__(self, files: Mapping[str, bytes], exclude: str | None) -> None:
         self._files = files
         self._exclude = exclude
-        self._found: list[_Placed] = []
-        self._common: list[Resource] = []
+        self.found: list[_Read] = []
 
     def read(self, path: str, first_line: int) -> int:
         """Read a file and what it includes; the number of its last line."""
@@ -192,29 +201,39 @@ class _Reading:
             for found in names:
                 if found != self._exclude and found.count("/") == pattern.count("/"):
                     self.read(found, 1)
-        self._found += (_Placed(path, first_line, resource) for resource in document.resources)
-        self._common.append(document.common)
+        self.found.append(_Read(path, first_line, text))
         return first_line + document.lines - 1
-
-    def placed(self) -> list[_Placed]:
-        """Every resource, with what ``common`` sections give to all."""
-        return [replace(entry, resource=self._with_common(entry.resource)) for entry in self._found]
-
-    def _with_common(self, resource: Resource) -> Resource:
-        for common in self._common:
-            if not (common.options or common.net or common.disk or common.peer_device):
-                continue
-            resource = replace(
-                resource,
-                options=_overlay(common.options, resource.options),
-                net=_overlay(common.net, resource.net),
-                disk=_overlay(common.disk, resource.disk),
-                peer_device=_overlay(common.peer_device, resource.peer_device),
-            )
-        return resource
 
 
 @functools.lru_cache(maxsize=4096)
+def _put_together(files: tuple[_Read, ...]) -> Configuration:
+    """Every resource, with what ``common`` sections give to all. Raises ConfigInvalid."""
+    documents = [parser.parse(file.text) for file in files]
+    configuration = Configuration(
+        tuple(
+            _Placed(file.path, file.first_line, _with_common(resource, [each.common for each in documents]))
+            for file, document in zip(files, documents, strict=True)
+            for resource in document.resources
+        )
+    )
+    configuration.check()
+    return configuration
+
+
+def _with_common(resource: Resource, shared: Iterable[Resource]) -> Resource:
+    for common in shared:
+        if not (common.options or common.net or common.disk or common.peer_device):
+            continue
+        resource = replace(
+            resource,
+            options=_overlay(common.options, resource.options),
+            net=_overlay(common.net, resource.net),
+            disk=_overlay(common.disk, resource.disk),
+            peer_device=_overlay(common.peer_device, resource.peer_device),
+        )
+    return resource
+
+
 def _part(resource: Resource, host_name: str) -> Part | None:
     me = resource.host(host_name)
     if me is None or me.node_id is None:
