@@ -104,4 +104,6 @@ class Module:
         return connection.peer_devices.get(volume) or _UNKNOWN_VOLUME
 
     def _named(self, name: str | None) -> list[Resource]:
-        return [self._resources[found] for found in sorted(self._resources) if name in (None, found)]
+        if name is None:
+            return [self._resources[found] for found in sorted(self._resources)]
+        return [self._resources[name]] if name in self._resources else []

@@ -5,8 +5,11 @@ Every object has its present state (``now``) and, while a change is being made, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from quorate.lab.kernel.block import BLOCK, BlockDevice
 from quorate.lab.kernel.metadata import Metadata, PeerMetadata
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
     from quorate.lab.kernel.world import World
 
 
-@dataclass(slots=True)
-class ResourceState:
+class ResourceState(msgspec.Struct, gc=False):
     """Role and the reasons to hold back I/O."""
 
     role: Role = Role.SECONDARY
@@ -44,24 +46,21 @@ class ResourceState:
         return self.suspended_no_data or self.suspended_quorum
 
 
-@dataclass(slots=True)
-class DeviceState:
+class DeviceState(msgspec.Struct, gc=False):
     """The local replica."""
 
     disk: Disk = Disk.DISKLESS
     quorum: bool = False
 
 
-@dataclass(slots=True)
-class ConnectionState:
+class ConnectionState(msgspec.Struct, gc=False):
     """The connection, and what the peer is."""
 
     conn: Conn = Conn.STANDALONE
     peer_role: Role = Role.UNKNOWN
 
 
-@dataclass(slots=True)
-class PeerDeviceState:
+class PeerDeviceState(msgspec.Struct, gc=False):
     """A peer's replica as this node sees it."""
 
     disk: Disk = Disk.UNKNOWN
@@ -328,7 +327,7 @@ class Resource:
     def begin(self) -> None:
         """Put a copy of the present state beside it, to be altered."""
         for part in self.parts():
-            part.new = replace(part.now)
+            part.new = copy(part.now)
 
     def connected(self) -> list[Connection]:
         """The connections in use."""
