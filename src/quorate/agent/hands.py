@@ -69,7 +69,8 @@ class Hands:
         #: By name, who waits to hold it beside his own, in the order in which they came.
         self._lines: dict[str, dict[Callable[[], None], None]] = {}
         self._hung: dict[str, str] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        #: By name of the work, what carries it out.
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._closing = False
 
     def start(
@@ -101,9 +102,7 @@ class Hands:
         for name in beside:
             self._lines.get(name, {}).pop(done, None)
         self._under_way.update({name: {done: None} for name in names})
-        task = asyncio.create_task(self._carry_out(names, tuple(steps), urgent), name=f"work on {work}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[work] = asyncio.create_task(self._carry_out(names, tuple(steps), urgent), name=f"work on {work}")
         return True
 
     def busy(self, work: str) -> bool:
@@ -126,7 +125,7 @@ class Hands:
     async def close(self) -> None:
         """Begin nothing more, let steps under way end within the grace, cancel what is left."""
         self._closing = True
-        tasks = tuple(self._tasks)
+        tasks = tuple(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=GRACE)
         for task in tasks:
@@ -143,6 +142,7 @@ class Hands:
                 if self._closing or not await self._succeeds(names, step, before[step.purpose]):
                     break
         finally:
+            del self._tasks[work]
             self._hung.pop(work, None)
             for done in {done: None for name in names for done in self._under_way.pop(name)}:
                 done()
