@@ -124,6 +124,9 @@ def test_on_2d_a_cut_stops_both_and_they_come_back() -> None:
             writes = [await story.write(node, "late", 4 * MIB) for node in nodes if node in story.primaries()]
             assert not any(writes)
             await healed(story, nodes)
+            said = {event.reason: (event.type, event.count) for event in (await lab.store.list(core.Event)).items}
+            assert said["LinkLost"] == ("Warning", 1)
+            assert said["CopiesAgree"] == ("Normal", 1)
 
     run(main, seed=3)
 

@@ -104,6 +104,13 @@ def blind(each: ReplicaView) -> ReplicaView:
     return told(drbd=replace(drbd, errors=replace(drbd.errors, last_status_error=error)))(each)
 
 
+def without_metadata(each: ReplicaView) -> ReplicaView:
+    error = CommandError(command="drbdadm adjust", exit_code=0, output="none are there", reason="MetadataMissing")
+    found = seen(disk="Diskless")(each)
+    drbd = found.replica.status.drbd
+    return told(drbd=replace(drbd, errors=replace(drbd.errors, last_metadata_error=error)))(found)
+
+
 def restarts(plan: Plan) -> bool:
     return plan.transition is not None and phase_of(plan) is FormationPhase.RESTARTING
 
@@ -156,6 +163,7 @@ def test_an_answer_counts_once_every_silent_agent_would_be_known(
         (told(datamesh_revision=1), "DisksNotKnownEmpty", "n1 does not show revision 2"),
         (down, "DisksNotKnownEmpty", "its disk is DUnknown"),
         (blind, "DisksNotKnownEmpty", "it hangs"),
+        (without_metadata, "DisksNotKnownEmpty", "its disk is Diskless; v-1: MetadataMissing: none are there"),
     ],
 )
 def test_one_disk_that_is_not_known_to_be_empty_keeps_them_all(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from random import Random
+from typing import Final
 
 from quorate.api import conditions, finalizers, labels
-from quorate.api.conditions.rv import Resilient
+from quorate.api.conditions.rv import DualPrimaryLinkLost, Resilient
+from quorate.api.meta import Condition, ConditionStatus
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -22,6 +25,12 @@ from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.pending import with_pending
 from quorate.volumes.volume.report import composed, held_back
 from quorate.volumes.volume.verdicts import status_lost
+
+#: That a volume survives less than it promises, or that two primaries have lost each other; and that it is over.
+_NEWS: Final[Mapping[type[conditions.ConditionType], Callable[[Condition], bool]]] = {
+    Resilient: lambda found: found.reason == Resilient.DEGRADED.code,
+    DualPrimaryLinkLost: lambda found: found.status is ConditionStatus.TRUE,
+}
 
 
 def decide(view: VolumeView, now: datetime, random: Random) -> Plan:
@@ -100,15 +109,15 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
 
 
 def _events(rv: ReplicatedVolume, outcome: Outcome, status: ReplicatedVolumeStatus) -> tuple[PlanEvent, ...]:
-    """What the outcome has to tell, and that the volume survives less than it promises, or all of it again."""
+    """What the outcome has to tell, and what has become of what people are woken by."""
     found = []
     if outcome.event is not None:
         reason, message = outcome.event
         found.append(PlanEvent(rv, reason, message, warning=outcome.wait is not None))
-    degraded = Resilient.DEGRADED.code
-    was, now = (conditions.find(each.conditions, Resilient) for each in (rv.status, status))
-    if was is not None and now is not None and was.status is not now.status and degraded in (was.reason, now.reason):
-        found.append(PlanEvent(rv, now.reason, now.message, warning=now.reason == degraded))
+    for kind, is_bad in _NEWS.items() if status.conditions is not rv.status.conditions else ():
+        was, now = (conditions.find(each.conditions, kind) for each in (rv.status, status))
+        if was is not None and now is not None and was.status is not now.status and (is_bad(was) or is_bad(now)):
+            found.append(PlanEvent(rv, now.reason, now.message, warning=is_bad(now)))
     return tuple(found)
 
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Final
 
 from quorate.api import conditions
-from quorate.api.conditions.rv import Ready, Resilient
+from quorate.api.conditions.rv import PublishSucceeded, Ready, Resilient
 from quorate.api.meta import Condition, ConditionStatus
+from quorate.api.storage.datamesh import EffectiveLayout
 from quorate.api.storage.drbd import DiskState
 from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
 from quorate.api.struct import replace
@@ -35,7 +36,8 @@ def composed(view: VolumeView, places: Places, wait: Wait | None, now: datetime)
     )
     found = conditions.merge(status.conditions, verdicts(view, counted, places, wait), now=now, generation=generation)
     phase = _phase(view, found)
-    return replace(counted, phase=phase, message=_message(phase, found, wait), conditions=found)
+    message = shortened(_message(phase, counted.effective_layout, found, wait), _MESSAGE)
+    return replace(counted, phase=phase, message=message, conditions=found)
 
 
 def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
@@ -52,15 +54,18 @@ def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
     return VolumePhase.READY if conditions.is_true(found, Ready) else VolumePhase.DEGRADED
 
 
-def _message(phase: VolumePhase, found: tuple[Condition, ...], wait: Wait | None) -> str:
+def _message(
+    phase: VolumePhase, effective_layout: EffectiveLayout, found: tuple[Condition, ...], wait: Wait | None
+) -> str:
+    """What somebody who sees only this should know: that I/O stands before anything else, then what it waits for."""
+    if phase is VolumePhase.DEGRADED and effective_layout.failures_to_tolerate == -1:
+        return effective_layout.message if wait is None else f"{effective_layout.message}; {wait.message}"
     if wait is not None:
-        return wait.brief(_MESSAGE)
-    if phase is VolumePhase.READY:
-        return ""
-    for wanted in (Ready, Resilient):
+        return wait.message
+    for wanted in (PublishSucceeded,) if phase is VolumePhase.READY else (Ready, Resilient, PublishSucceeded):
         condition = conditions.find(found, wanted)
         if condition is not None and condition.status is not ConditionStatus.TRUE:
-            return shortened(condition.message, _MESSAGE)
+            return condition.message
     return ""
 
 

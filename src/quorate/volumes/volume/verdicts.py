@@ -178,11 +178,9 @@ def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
         return Resilient.STATUS_UNKNOWN()
     if losses >= promised.failures_to_tolerate and redundancy >= promised.data_redundancy:
         return Resilient.RESILIENT()
-    told = (
-        f"survives {_of(losses, promised.failures_to_tolerate)} promised losses, "
-        f"holds {_of(redundancy, promised.data_redundancy)} promised copies beyond the one needed"
-    )
-    told += f"; {effective.message}" if effective.message else ""
+    survives = f"survives {_of(losses, promised.failures_to_tolerate)} promised losses, " if losses >= 0 else ""
+    told = f"{survives}holds {_of(redundancy, promised.data_redundancy)} promised copies beyond the one needed"
+    told = "; ".join(filter(None, (told, effective.message) if losses >= 0 else (effective.message, told)))
     if any(each.group in _VOTES for each in status.datamesh_transitions):
         return Resilient.TRANSITION_IN_PROGRESS(told)
     kept = [replica.name for replica in view.replicas if replica.member is not None and not replica.fresh]

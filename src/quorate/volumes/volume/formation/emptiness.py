@@ -125,10 +125,12 @@ def _doubt(view: VolumeView, replica: ReplicaView) -> str:
     if replica.member is None or any(volume.name in view.kept for volume in replica.volumes):
         return ""
     revision, disk = view.volume.status.datamesh_revision, view.state_of(replica.name).disk
-    if not replica.confirms(revision):
-        # Also one that cannot look at its kernel.
-        return f"{replica.node_name} does not show revision {revision}; {first_error(replica)}".removesuffix("; ")
-    return "" if disk == DiskState.INCONSISTENT else f"its disk is {disk}"
+    if replica.confirms(revision) and disk == DiskState.INCONSISTENT:
+        return ""
+    # Also one that cannot look at its kernel.
+    unshown = f"{replica.node_name} does not show revision {revision}"
+    why = f"its disk is {disk}" if replica.confirms(revision) else unshown
+    return f"{why}; {first_error(replica)}".removesuffix("; ")
 
 
 def _blocker(view: VolumeView, name: str) -> Blocker:
