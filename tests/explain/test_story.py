@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from quorate.api import conditions
+from quorate.api import annotation_keys, conditions, core
 from quorate.api.conditions.rv import DiskAllocation
 from quorate.api.storage import ReplicatedStoragePool, ReplicatedVolume
 from quorate.api.storage.configuration import Replication, Topology
@@ -186,6 +186,27 @@ def test_while_a_grace_runs_it_tells_when_it_ends_and_promises_nothing_that_take
             found = [wait.message for wait in (await told(lab)).waits if wait.reason == "NodeNotReady"]
             begin = f"{lost.node} is not ready; {lost.name} {words}"
             assert [message.startswith(begin) for message in found] == [True], found
+
+    run(main, seed=1)
+
+
+def test_of_a_replica_that_is_moved_it_tells_why_it_leaves_and_what_its_replacement_waits_for() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim) as lab:
+            (leaving, *_) = (await told(lab)).replicas
+            for node in lab.cluster.nodes:
+                lab.cluster.inject(faults.Hang(node, "lvcreate"))
+            patch = {"metadata": {"annotations": {annotation_keys.EVACUATE: "true"}}}
+            await lab.store.patch(core.Node, leaving.node, patch=patch)
+            await lab.sleep(30)
+            story = await told(lab)
+            (coming,) = (each for each in story.replicas if each.name == "v-3")
+            assert [(wait.what, wait.reason) for wait in story.waits] == [
+                (leaving.name, "Evacuated"),
+                (f"v-3 on {coming.node}, to join", "Provisioning"),
+            ]
+            assert f"it is to leave {leaving.node}" in story.waits[0].message
+            assert "It is being made" in story.waits[1].message
 
     run(main, seed=1)
 

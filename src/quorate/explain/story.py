@@ -22,7 +22,7 @@ from quorate.volumes import effective, transitions
 from quorate.volumes.disks import Disk, disks_of
 from quorate.volumes.observe import observe
 from quorate.volumes.places import find_places
-from quorate.volumes.transitions.requests import graces
+from quorate.volumes.transitions.requests import Fate, fate_of, graces
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
 from quorate.volumes.volume.configuration import waits_for_class
@@ -142,6 +142,7 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
             message=wait.message,
             blockers=tuple(str(blocker) for blocker in wait.blockers),
         )
+    yield from _moves(view, now)
     for name, refusal in find_places(view).refusals.items():
         yield Waiting(what=f"a place for {name}", reason=refusal.reason.code, message=refusal.message)
     for piece in view.pieces:
@@ -168,6 +169,20 @@ def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
         for trouble in troubles(attachment.status.conditions, OF_ATTACHMENTS):
             what = f"{attachment.name} on {attachment.spec.node_name}: {trouble.condition}"
             yield Waiting(what=what, reason=trouble.reason, message=trouble.message)
+
+
+def _moves(view: VolumeView, now: datetime) -> Iterator[Waiting]:
+    """Who is to leave a formed volume once others have its data, and who is on its way in."""
+    if view.forming or view.volume.deleting:
+        return
+    for replica in view.replicas:
+        status, fate = replica.replica.status, fate_of(view, replica, now)
+        if replica.member is not None and fate is not None and fate is not Fate.DELETED:
+            words = f"it is to leave {replica.node_name}, and does when the promised copies are up to date without it"
+            yield Waiting(what=replica.name, reason=fate.value, message=words)
+        elif replica.member is None and replica.scheduled and not replica.replica.deleting:
+            what = f"{replica.name} on {replica.node_name}, to join"
+            yield Waiting(what=what, reason=status.phase or "", message=status.message)
 
 
 def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
