@@ -225,4 +225,5 @@ def test_there_is_one_condition_of_a_type_and_it_says_the_last_word(verdicts: li
     assert len(merged) == len(last_words)
     for condition in merged:
         verdict = last_words[condition.type]
-        assert (condition.status, condition.reason, condition.message) == verdict[1:]
+        said = (verdict.status, verdict.reason, verdict.message)
+        assert (condition.status, condition.reason, condition.message) == said

@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
@@ -69,9 +70,9 @@ def test_what_a_further_loss_does(layout: str, view: MemberView, lost: list[int]
 
 
 def test_a_tie_is_not_broken_for_a_member_that_had_lost_quorum() -> None:
-    alone_with_tie_breaker = member(diskful(1)._replace(connected=False, disk_state="DUnknown"), diskless(2))
+    alone_with_tie_breaker = member(replace(diskful(1), connected=False, disk_state="DUnknown"), diskless(2))
     assert verdict(alone_with_tie_breaker).by_tie_breaker
-    said = verdict(alone_with_tie_breaker._replace(had_quorum=False))
+    said = verdict(replace(alone_with_tie_breaker, had_quorum=False))
     assert not said.quorate
     assert said.explanation == (
         "1 of 2 voters here, 2 needed; the tie is not broken for a member that had lost quorum before"
@@ -85,7 +86,7 @@ def test_a_tie_is_not_broken_for_a_member_that_had_lost_quorum() -> None:
         (member(diskful(1), diskful(2)), "3 of 3 voters here, 2 needed"),
         (without_disk(diskful(5)), "without a disk, and its UpToDate peer 5 has quorum"),
         (
-            member(diskful(1)._replace(connected=False, disk_state="DUnknown"), diskless(2)),
+            member(replace(diskful(1), connected=False, disk_state="DUnknown"), diskless(2)),
             "1 of 2 voters here, 2 needed; kept through 1 of 1 members without a disk",
         ),
         (
@@ -93,7 +94,7 @@ def test_a_tie_is_not_broken_for_a_member_that_had_lost_quorum() -> None:
             "2 of 2 voters here, 2 needed; 1 of them up to date, 2 needed",
         ),
         (
-            member(diskful(1)._replace(connected=False, disk_state="DUnknown"), diskless(2)._replace(connected=False)),
+            member(replace(diskful(1), connected=False, disk_state="DUnknown"), replace(diskless(2), connected=False)),
             "1 of 2 voters here, 2 needed; the tie is not broken: 0 of 1 members without a disk here",
         ),
         (member(quorum=32), "1 of 1 voters here; not counted yet, or no longer: it never has quorum by itself"),
@@ -106,24 +107,24 @@ def test_the_verdict_says_why(view: MemberView, explanation: str) -> None:
 def test_a_peer_that_was_never_met_has_no_vote() -> None:
     newcomer = PeerView(1, diskful=True, connected=False, remembered=False)
     assert verdict(member(newcomer)).voters == 1
-    assert verdict(member(newcomer._replace(remembered=True))).voters == 2
+    assert verdict(member(replace(newcomer, remembered=True))).voters == 2
 
 
 def test_absent_peers_known_to_be_outdated_have_no_vote() -> None:
-    outdated = diskful(1)._replace(connected=False, disk_state=DiskState.OUTDATED)
+    outdated = replace(diskful(1), connected=False, disk_state=DiskState.OUTDATED)
     assert verdict(member(outdated)).voters == 1
 
 
 def test_those_that_left_are_feared_again_when_the_absent_could_be_a_quorum() -> None:
-    gone = diskful(1)._replace(connected=False, disk_state=DiskState.UNKNOWN, departed=True)
-    just_lost = diskful(2)._replace(connected=False, disk_state=DiskState.UNKNOWN)
+    gone = replace(diskful(1), connected=False, disk_state=DiskState.UNKNOWN, departed=True)
+    just_lost = replace(diskful(2), connected=False, disk_state=DiskState.UNKNOWN)
     assert verdict(member(gone, diskful(2))).voters == 2
     assert verdict(member(gone, just_lost)).voters == 3
-    assert verdict(member(gone, just_lost._replace(departed=True))).voters == 3
+    assert verdict(member(gone, replace(just_lost, departed=True))).voters == 3
 
 
 def test_a_member_that_lost_its_disk_is_not_counted_as_being_without_one_on_purpose() -> None:
-    sceptical = diskful(1)._replace(quorate=False)
+    sceptical = replace(diskful(1), quorate=False)
     lost_disk = MemberView(0, True, DiskState.DISKLESS, Setting.MAJORITY, 1, (sceptical,), had_quorum=True)
     said = verdict(lost_disk)
     assert (said.quorate, said.voters, said.present) == (False, 2, 1)
@@ -133,8 +134,8 @@ def test_a_member_that_lost_its_disk_is_not_counted_as_being_without_one_on_purp
     ("peer", "quorate"),
     [
         (diskful(1), True),
-        (diskful(1)._replace(quorate=False), False),
-        (diskful(1)._replace(connected=False), False),
+        (replace(diskful(1), quorate=False), False),
+        (replace(diskful(1), connected=False), False),
         (diskful(1, disk_state=DiskState.CONSISTENT), False),
         (diskful(1, hidden=True), False),
     ],
@@ -152,7 +153,7 @@ def seen_by(node_id: int, diskful_count: int, tie_breaker: bool, redundancy: int
     members = [diskful(other) for other in range(diskful_count)]
     members += [diskless(diskful_count)] if tie_breaker else []
     peers = tuple(peer for peer in members if peer.node_id != node_id)
-    return member(*peers, redundancy=redundancy)._replace(node_id=node_id)
+    return replace(member(*peers, redundancy=redundancy), node_id=node_id)
 
 
 @pytest.mark.parametrize("tie_breaker", [False, True])
@@ -209,21 +210,21 @@ member_views = st.builds(
 @given(member_views)
 def test_hidden_peers_make_no_difference(view: MemberView) -> None:
     shown = tuple(peer for peer in view.peers if not peer.hidden)
-    assert verdict(view) == verdict(view._replace(peers=shown))
+    assert verdict(view) == verdict(replace(view, peers=shown))
 
 
 @given(member_views)
 def test_a_member_with_a_disk_never_relies_on_a_peers_quorum(view: MemberView) -> None:
-    with_disk = view._replace(disk_state=DiskState.OUTDATED)
-    sceptical = tuple(peer._replace(quorate=False) for peer in view.peers)
-    assert verdict(with_disk) == verdict(with_disk._replace(peers=sceptical))
+    with_disk = replace(view, disk_state=DiskState.OUTDATED)
+    sceptical = tuple(replace(peer, quorate=False) for peer in view.peers)
+    assert verdict(with_disk) == verdict(replace(with_disk, peers=sceptical))
 
 
 @given(member_views)
 def test_having_had_quorum_never_hurts_under_majority(view: MemberView) -> None:
-    view = view._replace(quorum=Setting.MAJORITY)
-    if verdict(view._replace(had_quorum=False)).quorate:
-        assert verdict(view._replace(had_quorum=True)).quorate
+    view = replace(view, quorum=Setting.MAJORITY)
+    if verdict(replace(view, had_quorum=False)).quorate:
+        assert verdict(replace(view, had_quorum=True)).quorate
 
 
 # Building a view.
@@ -275,7 +276,7 @@ def test_a_view_is_what_config_and_status_say() -> None:
         disk_state="UpToDate",
         quorum=Setting.MAJORITY,
         minimum_redundancy=1,
-        peers=(diskful(1)._replace(quorate=False), diskless(2)),
+        peers=(replace(diskful(1), quorate=False), diskless(2)),
         had_quorum=True,
     )
 

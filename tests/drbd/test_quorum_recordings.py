@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quorate.api.storage.drbd import DrbdConfig, DrbdStatus, ReplicaType
 from quorate.drbd.quorum import MemberView, Setting, Verdict, verdict
@@ -165,8 +166,8 @@ def view_at(member: Member, moment: Moment, status: DrbdStatus, reports: dict[in
     )
     # The recordings also try what we never write: numbers, and hiding on the diskless side.
     hidden = member.applied.hidden
-    peers = tuple(peer._replace(hidden=peer.node_id in hidden) for peer in view.peers)
-    return view._replace(quorum=member.applied.quorum, peers=peers)
+    peers = tuple(replace(peer, hidden=peer.node_id in hidden) for peer in view.peers)
+    return replace(view, quorum=member.applied.quorum, peers=peers)
 
 
 def reached_before(node_id: int, moment: Moment, reports: dict[int, DrbdStatus]) -> frozenset[int]:
@@ -182,8 +183,8 @@ def reached_before(node_id: int, moment: Moment, reports: dict[int, DrbdStatus])
 
 def undeparted(view: MemberView, reached: frozenset[int]) -> MemberView:
     """As it was when the links broke, before all had agreed on who is left."""
-    peers = (peer._replace(departed=peer.departed and peer.node_id not in reached) for peer in view.peers)
-    return view._replace(peers=tuple(peers))
+    peers = (replace(peer, departed=peer.departed and peer.node_id not in reached) for peer in view.peers)
+    return replace(view, peers=tuple(peers))
 
 
 def left_to_chance(file: File, view: MemberView) -> bool:
@@ -230,7 +231,7 @@ def test_where_the_kernel_shows_its_count_ours_is_the_same() -> None:
     assert len(found) >= 5
     for prediction, counted in found:
         # It has lost quorum by now, and so fears again whoever left.
-        said = verdict(prediction.view._replace(had_quorum=False))
+        said = verdict(replace(prediction.view, had_quorum=False))
         assert (said.present, said.voters, said.needed) == counted, prediction
 
 

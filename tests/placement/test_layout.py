@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.api.storage.configuration import Configuration, Replication, Topology, VolumeAccess
 from quorate.api.storage.drbd import DiskState
@@ -163,9 +164,9 @@ def test_a_healthy_volume_is_quorate() -> None:
 def _without(view: MemberView, lost: tuple[int, ...]) -> MemberView:
     """What a member sees long after it lost these and kept quorum."""
     peers = tuple(
-        peer._replace(connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=True)
+        replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=True)
         if peer.node_id in lost
         else peer
         for peer in view.peers
     )
-    return view._replace(peers=peers)
+    return replace(view, peers=peers)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from typing import Any
 
+import msgspec
 import pytest
 
 from quorate.api import annotation_keys, labels
@@ -195,7 +196,7 @@ def test_a_replacement_may_go_where_the_rules_count_the_lost_one_out(lost: bool)
     assert first.node.machine is not None
     said = {annotation_keys.EVACUATE: "true"} if lost else {}
     machine = replace(first.node.machine, metadata=ObjectMeta(name="n0", annotations=said))
-    leaving = changed(first, node=changed(first.node, machine=machine))
+    leaving = changed(first, node=msgspec.structs.replace(first.node, machine=machine))
     view = across_zones(picture(base.volume, (leaving, *base.replicas[1:], unscheduled(3))))
     assert asked(view) == ({group_name(3): {name(3): lower()}} if lost else {})
 

@@ -22,7 +22,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quorate.api.storage.drbd import DiskState
 
@@ -41,7 +44,7 @@ class Setting(Enum):
     MAJORITY = "majority"
 
 
-class PeerView(NamedTuple):
+class PeerView(msgspec.Struct, frozen=True, gc=False):
     """What a member knows of one other member."""
 
     node_id: int
@@ -61,7 +64,7 @@ class PeerView(NamedTuple):
     quorate: bool = False
 
 
-class MemberView(NamedTuple):
+class MemberView(msgspec.Struct, frozen=True, gc=False):
     """What decides whether one member has quorum."""
 
     node_id: int
@@ -115,12 +118,12 @@ def after_losing(view: MemberView, lost: Collection[int]) -> Verdict:
 
     Twice: when the links break nothing is known of those behind them; then, if quorum was kept, they count as departed.
     """
-    broken = view._replace(peers=tuple(_broken(peer) if peer.node_id in lost else peer for peer in view.peers))
+    broken = replace(view, peers=tuple(_broken(peer) if peer.node_id in lost else peer for peer in view.peers))
     at_first = verdict(broken)
     if not at_first.quorate:
         return at_first
-    settled = tuple(peer._replace(departed=True) if peer.node_id in lost else peer for peer in broken.peers)
-    later = verdict(broken._replace(peers=settled, had_quorum=True))
+    settled = tuple(replace(peer, departed=True) if peer.node_id in lost else peer for peer in broken.peers)
+    later = verdict(replace(broken, peers=settled, had_quorum=True))
     # The first reason is the telling one: later the lost are simply not counted any more.
     return at_first if later.quorate else later
 
@@ -128,7 +131,7 @@ def after_losing(view: MemberView, lost: Collection[int]) -> Verdict:
 def _broken(peer: PeerView) -> PeerView:
     if not peer.connected:
         return peer
-    return peer._replace(connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=False)
+    return replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False, departed=False)
 
 
 @dataclass(frozen=True, slots=True)

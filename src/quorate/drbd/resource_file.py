@@ -16,6 +16,7 @@ What each line is there for, where it is not plain:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from quorate.api.meta import VolumeName
@@ -61,8 +62,8 @@ def render(volume: VolumeName, host_name: str, config: DrbdConfig) -> str:
 def linked_peers(config: DrbdConfig) -> tuple[Peer, ...]:
     """The peers that this member has a connection to, by node id."""
     diskful = config.type is ReplicaType.DISKFUL
-    linked = (peer for peer in config.peers if diskful or peer.type is ReplicaType.DISKFUL)
-    return tuple(sorted(linked, key=lambda peer: peer.node_id))
+    linked = [peer for peer in config.peers if diskful or peer.type is ReplicaType.DISKFUL]
+    return tuple(sorted(linked, key=attrgetter("node_id")))
 
 
 def own_quorum(config: DrbdConfig) -> int | None:

@@ -17,10 +17,15 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import Final
+
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import Address, DrbdConfig, Peer, ReplicaType
 from quorate.volumes.view import ReplicaView, VolumeView
+
+_BY_ID: Final = attrgetter("node_id")
 
 
 def config_of(view: VolumeView, replica: ReplicaView) -> DrbdConfig | None:
@@ -86,18 +91,20 @@ def younger_of_two(rv: ReplicatedVolume) -> str | None:
 def _peers(view: VolumeView, member: Member) -> tuple[Peer, ...]:
     diskful = member.type is ReplicaType.DISKFUL
     return tuple(
-        Peer(
-            name=other.name,
-            node_name=other.node_name,
-            node_id=other.node_id,
-            type=other.type,
-            address=address,
-            hidden=other.hidden,
-        )
-        for other in sorted(view.members, key=lambda each: each.node_id)
-        if other.name != member.name
-        and not other.excused
-        and member.returns_to in (None, other.name)
-        and (diskful or other.type is ReplicaType.DISKFUL)
-        and (address := address_of(other)) is not None
+        [
+            Peer(
+                name=other.name,
+                node_name=other.node_name,
+                node_id=other.node_id,
+                type=other.type,
+                address=address,
+                hidden=other.hidden,
+            )
+            for other in sorted(view.members, key=_BY_ID)
+            if other.name != member.name
+            and not other.excused
+            and member.returns_to in (None, other.name)
+            and (diskful or other.type is ReplicaType.DISKFUL)
+            and (address := address_of(other)) is not None
+        ]
     )

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quorate.api.meta import NodeName
 from quorate.api.names import replica_id
@@ -38,7 +40,7 @@ from quorate.volumes.waits import shortened
 _AN_ID: Final = re.compile(r"#(\d)\b")
 
 
-class Mesh(NamedTuple):
+class Mesh(msgspec.Struct, frozen=True, gc=False):
     """The members of a volume as far as losses concern them: by node id, without names."""
 
     #: What each fresh member sees.
@@ -51,8 +53,7 @@ class Mesh(NamedTuple):
     primaries: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Aftermath:
+class Aftermath(msgspec.Struct, frozen=True):
     """What would be left of a volume."""
 
     #: I/O goes on, or can: a diskful member is quorate, and every member in use that is left.
@@ -65,8 +66,7 @@ class Aftermath:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
+class _Numbers(msgspec.Struct, frozen=True):
     """An evaluated mesh."""
 
     failures_to_tolerate: int
@@ -155,9 +155,10 @@ def _agreed(views: tuple[MemberView, ...]) -> tuple[MemberView, ...]:
     if not denied:
         return views
     return tuple(
-        view._replace(
+        replace(
+            view,
             peers=tuple(
-                peer._replace(connected=False, disk_state=DiskState.UNKNOWN, quorate=False)
+                replace(peer, connected=False, disk_state=DiskState.UNKNOWN, quorate=False)
                 if (view.node_id, peer.node_id) in denied
                 else peer
                 for peer in view.peers
@@ -219,9 +220,9 @@ def _has_disk(view: MemberView) -> bool:
 
 def _told(view: MemberView, quorate: frozenset[int]) -> MemberView:
     peers: tuple[PeerView, ...] = tuple(
-        peer._replace(quorate=peer.connected and peer.node_id in quorate) for peer in view.peers
+        replace(peer, quorate=peer.connected and peer.node_id in quorate) for peer in view.peers
     )
-    return view._replace(peers=peers)
+    return replace(view, peers=peers)
 
 
 def _serving(mesh: Mesh, now: Aftermath) -> frozenset[int]:

@@ -7,7 +7,8 @@ Pure data between the two: transitions decide about steps and about which replic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
@@ -16,8 +17,7 @@ from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.volumes.waits import Wait
 
 
-@dataclass(frozen=True, slots=True)
-class NewReplica:
+class NewReplica(msgspec.Struct, frozen=True, gc=False):
     """A replica that a transition needs and that does not exist yet."""
 
     type: ReplicaType
@@ -25,8 +25,7 @@ class NewReplica:
     node: NodeName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(msgspec.Struct, frozen=True, gc=False):
     """What life asks for in one pass.
 
     With ``status`` nothing else is done in the pass: it is written with the object's resourceVersion, as a transition.
@@ -38,7 +37,7 @@ class Advance:
     create: tuple[NewReplica, ...] = ()
     delete: tuple[ReplicaName, ...] = ()
     #: New ``spec.type`` of replicas; a disk that goes with it is given by placement.
-    retype: Mapping[ReplicaName, ReplicaType] = field(default_factory=dict)
+    retype: Mapping[ReplicaName, ReplicaType] = msgspec.field(default_factory=dict)
     #: The replica that a person's word has removed by force, and whose copy is not missed.
     given_up: ReplicaName | None = None
     #: Annotations of the volume that have done their work (force).

@@ -16,8 +16,9 @@ When no place is left, nothing is asked and nothing churns (M10): ``refusals`` s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quorate.api import annotation_keys, labels, names
 from quorate.api.longhorn import DiskSchedule
@@ -43,8 +44,7 @@ _NOWHERE: Final = Placement({}, {})
 _LEAVING: Final = (TransitionType.REMOVE_REPLICA, TransitionType.FORCE_REMOVE_REPLICA)
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True, gc=False):
     """How far each replica without a place is."""
 
     #: Asked, and granted: by replica, the ledger.

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+import msgspec
+
 from quorate.api import core
 from quorate.api import struct as structs
 from quorate.api.cluster_config import ClusterConfigSpec
@@ -53,8 +55,7 @@ from quorate.volumes.disks import Disk
 from quorate.volumes.evacuation import Evacuation
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(msgspec.Struct, frozen=True, gc=False):
     """A node that bears on the volume."""
 
     name: NodeName
@@ -147,8 +148,7 @@ def piece_of(replica: ReplicatedVolumeReplica) -> str | None:
     return logical_volume(replica.name, group, pool or "") if group is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class MemberState:
+class MemberState(msgspec.Struct, frozen=True, gc=False):
     """What is known of a member now."""
 
     #: Whether anybody who counts has it in touch.
@@ -225,10 +225,10 @@ class VolumeView:
         """Who takes part."""
         return self.rv.status.datamesh if self.rv is not None else Datamesh()
 
-    @property
+    @cached_property
     def members(self) -> tuple[Member, ...]:
         """All of them, by id, hidden and excused ones included."""
-        return self.datamesh.members
+        return self.rv.status.datamesh.members if self.rv is not None else ()
 
     @cached_property
     def members_by_name(self) -> Mapping[ReplicaName, Member]:
@@ -248,7 +248,7 @@ class VolumeView:
         """The replica on a node, deleting ones included."""
         return next((replica for replica in self.replicas if replica.node_name == node), None)
 
-    @cached_property
+    @property
     def formation(self) -> Formation | None:
         """The birth that is under way; None: it is over, or has not begun."""
         found = self.transition(TransitionType.FORMATION)
@@ -355,7 +355,7 @@ class VolumeView:
 
 
 #: What a view has worked out that depends on nothing but its members and their reports.
-_OF_MEMBERS = frozenset({"possible_names", "by_name", "datamesh", "members_by_name", "_states"})
+_OF_MEMBERS = frozenset({"possible_names", "by_name", "datamesh", "members", "members_by_name", "_states"})
 
 #: The nodes of each pool, with the very object they were read from: a pool may have thousands, and objects are frozen.
 _nodes_of: dict[str, tuple[ReplicatedStoragePool, Mapping[NodeName, EligibleNode]]] = {}

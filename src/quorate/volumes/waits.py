@@ -6,7 +6,8 @@ A wait is data: a code, words for a person that name who and which, and the obje
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from quorate.api.meta import Resource
 from quorate.api.names import replica_id
@@ -16,8 +17,7 @@ from quorate.api.scalars import ReplicaName
 MESSAGE_LIMIT = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(msgspec.Struct, frozen=True, gc=False):
     """An object that stands in the way."""
 
     kind: str
@@ -32,8 +32,7 @@ class Blocker:
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True, gc=False):
     """Something is not done now, because."""
 
     #: A CamelCase code.

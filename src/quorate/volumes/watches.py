@@ -7,7 +7,8 @@ answer comes. What is only said of a volume or its replicas does not wake their 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 from typing import Any, Final
 
 from quorate.api import conditions, core
@@ -104,11 +105,16 @@ _WORDS_OF_A_REPLICA: Final = (
     "size",
     "peers",
 )
-_OF_METADATA: Final = tuple(name for name in ObjectMeta.__struct_fields__ if name != "resource_version")
-_OF_A_VOLUME: Final = tuple(name for name in ReplicatedVolumeStatus.__struct_fields__ if name not in _WORDS_OF_A_VOLUME)
-_OF_A_REPLICA: Final = tuple(
-    name for name in ReplicatedVolumeReplicaStatus.__struct_fields__ if name not in _WORDS_OF_A_REPLICA
-)
+
+
+def _all_but(cls: Any, names: Collection[str]) -> Callable[[Any], object]:
+    """What gets everything of a struct but these fields, to be compared."""
+    return attrgetter(*(name for name in cls.__struct_fields__ if name not in names))
+
+
+_OF_METADATA: Final = _all_but(ObjectMeta, ("resource_version",))
+_OF_A_VOLUME: Final = _all_but(ReplicatedVolumeStatus, _WORDS_OF_A_VOLUME)
+_OF_A_REPLICA: Final = _all_but(ReplicatedVolumeReplicaStatus, _WORDS_OF_A_REPLICA)
 
 
 def _volume_changed(before: ReplicatedVolume | None, after: ReplicatedVolume | None) -> bool:
@@ -164,13 +170,13 @@ def _is_silent(replica: ReplicatedVolumeReplica | None) -> bool:
     return found is not None and found.reason == ReplicaReady.AGENT_NOT_READY.code
 
 
-def _differ(before: Any, after: Any, fields: tuple[str, ...]) -> bool:
-    """Whether two states of an object differ in its spec, in these fields of its status, or in its metadata."""
-    old, new = before.status, after.status
-    if any(getattr(old, name) != getattr(new, name) for name in fields) or before.spec != after.spec:
-        return True
-    was, is_now = before.metadata, after.metadata
-    return any(getattr(was, name) != getattr(is_now, name) for name in _OF_METADATA)
+def _differ(before: Any, after: Any, of_status: Callable[[Any], object]) -> bool:
+    """Whether two states of an object differ in its spec, in what counts of its status, or in its metadata."""
+    return (
+        of_status(before.status) != of_status(after.status)
+        or before.spec != after.spec
+        or _OF_METADATA(before.metadata) != _OF_METADATA(after.metadata)
+    )
 
 
 #: For every reconciler of this package, beside its own signal from ``fan_out``.

@@ -25,6 +25,7 @@ from tests.volumes.replica.making import (
     deleting,
     logical_volume,
     name,
+    node,
     picture,
     settled,
     spoilt,
@@ -159,7 +160,7 @@ def test_members_without_a_disk_see_only_those_with_one() -> None:
 def test_what_is_shown_outlives_an_agents_silence() -> None:
     """The last report stays, and what follows from it: only conditions say that it may be old."""
     view = settled(picture())
-    silent = changed(view.replicas[0], node=changed(view.replicas[0].node, fresh=False))  # type: ignore[type-var]
+    silent = changed(view.replicas[0], node=node(0, fresh=False))
     status = written(spoilt(view, 0, lambda _: silent), 0).status
     assert status.peers == view.replicas[0].replica.status.peers
     assert status.size == view.replicas[0].replica.status.size

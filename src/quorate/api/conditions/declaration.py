@@ -13,12 +13,13 @@ message, ``quorate explain`` and ``docs/conditions.md`` all come from here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+import msgspec
 
 from quorate.api.meta import Condition, ConditionStatus
 
 
-class Verdict(NamedTuple):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What a reconciler found out about one condition, before it is put beside what was known."""
 
     type: str

@@ -49,17 +49,16 @@ def merge(
     merged = {condition.type: condition for condition in current}
     changed = False
     for verdict in verdicts:
-        name, status, reason, message = verdict
-        old = merged.get(name)
+        old, message = merged.get(verdict.type), verdict.message
         # Nearly all say exactly this already, in nearly every pass.
         if (
             old is None
-            or old.status is not status
-            or old.reason != reason
+            or old.status is not verdict.status
+            or old.reason != verdict.reason
             or old.observed_generation != generation
-            or old.message != message[:_MAX_MESSAGE]
+            or (old.message != message and old.message != message[:_MAX_MESSAGE])
         ):
-            merged[name] = _updated(old, verdict, now, generation)
+            merged[verdict.type] = _updated(old, verdict, now, generation)
             changed = True
     for unwanted in drop:
         changed = merged.pop(unwanted.__name__, None) is not None or changed

@@ -57,15 +57,17 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
             again = quiet
             continue
         status, found = status_of(snapshot, replica, now)
+        if status == before:
+            continue
         released = [write.finalizer for write in held if isinstance(write, ReleaseFinalizer)]
         if released and (_acted_on(status) == _acted_on(before) or replica.replica.metadata.finalizers == (*released,)):
             continue  # What is left of it is told by the pass that sees it, if there is one.
         wait = _held_back(snapshot, replica, status, now)
         if wait is not None:
             again = wait
-        elif status != before:
-            writes.append(PatchStatus(replica.replica, replace(replica.replica, status=status)))
-            events += _events(replica, found)
+            continue
+        writes.append(PatchStatus(replica.replica, replace(replica.replica, status=status)))
+        events += _events(replica, found)
     if not writes and again is None:
         return NOTHING
     return Plan(writes=tuple(writes), events=tuple(events), requeue_after=again)
@@ -126,13 +128,14 @@ def _not_worth_a_word(view: VolumeView, replica: ReplicaView, now: datetime) -> 
 def _held_back(
     snapshot: Snapshot, replica: ReplicaView, after: ReplicatedVolumeReplicaStatus, now: datetime
 ) -> float | None:
-    """Seconds for which a change that nobody acts on is not worth a write yet; None: there is none, or it is."""
-    before, rv = replica.replica.status, snapshot.view.rv
-    if rv is None or before == after or replica.replica.deleting or _acted_on(before) != _acted_on(after):
+    """Seconds for which a change that nobody acts on is not worth a write yet; None: it is."""
+    rv = snapshot.view.rv
+    if rv is None or replica.replica.deleting or conditions.is_true(after.conditions, Ready):
+        return None  # Of one that is ready, more than that will not come.
+    patience = untold(rv.status, now, copying=is_copying(snapshot.view.operation))
+    if patience is None or _acted_on(replica.replica.status) != _acted_on(after):
         return None
-    if conditions.is_true(after.conditions, Ready):
-        return None  # More than that will not come.
-    return untold(rv.status, now, copying=is_copying(snapshot.view.operation))
+    return patience
 
 
 def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:

@@ -29,8 +29,8 @@ def addresses(view: VolumeView, address: Address | None) -> tuple[NetworkAddress
 
 def peers(view: VolumeView, replica: ReplicaView, linked: tuple[Peer, ...]) -> tuple[ObservedPeer, ...]:
     """The other members that it has links to, as this one sees them."""
-    report = replica.replica.status.drbd.status
-    return tuple(_peer(view, peer, link_to(report, peer.node_id)) for peer in linked)
+    report, networks = replica.replica.status.drbd.status, view.datamesh.system_network_names[:1] or (INTERNAL,)
+    return tuple([_peer(peer, link_to(report, peer.node_id), networks) for peer in linked])
 
 
 def backing_volume(replica: ReplicaView) -> BackingVolume | None:
@@ -57,23 +57,19 @@ def size(replica: ReplicaView) -> Quantity | None:
     return known if known is not None and int(known) == counted else Quantity.of_bytes(counted)
 
 
-def _peer(view: VolumeView, peer: Peer, link: Connection | None) -> ObservedPeer:
-    device = link.peer_devices[0] if link is not None and link.peer_devices else None
-    connected = link is not None and link.connection_state == ConnectionState.CONNECTED
+def _peer(peer: Peer, link: Connection | None, networks: tuple[str, ...]) -> ObservedPeer:
+    if link is None:
+        return ObservedPeer(name=peer.name, type=peer.type)
+    device = link.peer_devices[0] if link.peer_devices else None
     return ObservedPeer(
         name=peer.name,
         type=peer.type,
-        attached=link is not None and link.peer_role == Role.PRIMARY,
-        connection_state=link.connection_state if link is not None else "",
-        connection_established_on=_networks(view) if connected else (),
+        attached=link.peer_role == Role.PRIMARY,
+        connection_state=link.connection_state,
+        connection_established_on=networks if link.connection_state == ConnectionState.CONNECTED else (),
         backing_volume_state=device.peer_disk_state if device is not None else "",
         replication_state=device.replication_state if device is not None else "",
     )
-
-
-def _networks(view: VolumeView) -> tuple[str, ...]:
-    named = view.datamesh.system_network_names
-    return named[:1] if named else (INTERNAL,)
 
 
 def _device(report: DrbdStatus | None) -> Device | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from quorate.api.conditions import Verdict
 from quorate.api.storage.drbd import Device, DrbdActual, DrbdConfig, DrbdErrors, DrbdStatus, Peer, ReplicaType
@@ -12,8 +12,7 @@ from quorate.volumes.replica.snapshot import Snapshot
 from quorate.volumes.view import ReplicaView, VolumeView
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True, gc=False):
     """A replica, with the config that this pass gives it: what is judged is what will be there once it is written."""
 
     snapshot: Snapshot

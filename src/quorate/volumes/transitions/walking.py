@@ -16,8 +16,9 @@ next one. Whoever falls silent meanwhile is excused in one more revision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
@@ -37,8 +38,7 @@ _WITHIN_GRACE = (TransitionType.ADD_REPLICA, TransitionType.FORCE_REMOVE_REPLICA
 _ALONE = (TransitionGroup.FORMATION, TransitionGroup.RESIZE)
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(msgspec.Struct, frozen=True, gc=False):
     """Everything that a walk depends on."""
 
     view: VolumeView

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.engine import Write
 from quorate.volumes.waits import Wait
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The status to go on from, and what else is to be written."""
 
     status: ReplicatedVolumeStatus

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.conditions.rvr import AddressConfigured, BackingVolumeReady, SatisfyEligibleNodes, Scheduled
@@ -46,7 +48,8 @@ def _on_its_way(subject: Subject) -> Verdict:
     refused = places.refusals.get(name)
     if refused is not None:
         verdict = refused.verdict()
-        return verdict._replace(message=f"{verdict.message}{in_the_way(view) if subject.replica.diskful else ''}")
+        words = in_the_way(view) if subject.replica.diskful else ""
+        return msgspec.structs.replace(verdict, message=f"{verdict.message}{words}")
     if name in places.granted:
         return Scheduled.WAITING_FOR_ANOTHER_REPLICA("its space is granted; another replica's is not yet")
     asked = places.pending.get(name) or places.rejected.get(name)

@@ -7,8 +7,9 @@ equals itself. Otherwise everything is copied from this member (``force-resync``
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from quorate.api import annotation_keys, labels, names
 from quorate.api.meta import ConditionStatus, ObjectMeta
