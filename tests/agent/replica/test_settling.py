@@ -70,6 +70,15 @@ def test_a_member_on_its_way_is_told_when_it_has_arrived_or_a_while_later(
     assert not late.held_back
 
 
+def test_a_copy_of_one_that_joins_a_living_volume_is_told_after_seconds_like_everything_else() -> None:
+    case = newcomer(COMING, COPYING)
+    hidden = replace(case.replica.status.drbd.config, hidden=True)
+    drbd = replace(case.replica.status.drbd, config=hidden)
+    joining = view(replace(case.replica, status=replace(case.replica.status, drbd=drbd)), COPYING)
+    assert decided(case).again == settling.COPYING
+    assert decided(joining).again == SETTLING
+
+
 @pytest.mark.parametrize(
     ("reported", "shown"),
     [

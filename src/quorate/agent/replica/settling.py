@@ -53,9 +53,14 @@ def held_back(view: View, after: ReplicatedVolumeReplicaStatus, now: datetime) -
 
 
 def _flows(view: View, before: ReplicatedVolumeReplicaStatus) -> bool:
-    """Whether all that is left to come is the copy: its links are up, and its revision is reported."""
+    """Whether all that is left to come is the first copy: its links are up, and its revision is reported.
+
+    One that joins later joins hidden. People wait for it, and would look for the links that were not there before.
+    """
     shown, config = view.status, view.config
     if shown is None or not before.datamesh_revision or before.datamesh_revision != config.datamesh_revision:
+        return False
+    if config.hidden:
         return False
     return all(link.connection_state == ConnectionState.CONNECTED for link in shown.connections)
 
