@@ -147,6 +147,16 @@ def test_a_link_that_is_cut_is_named_by_both_its_ends() -> None:
     assert "not connected with one another: pvc-1-1 on n1, pvc-1-2 on n2" in message
 
 
+def test_of_two_that_stand_because_they_do_not_see_each_other_neither_is_out_of_reach() -> None:
+    view = primary(healthy(Replication.CONSISTENCY), 0)
+    for number in (0, 1):
+        view = spoilt(spoilt(view, number, unlinked(1 - number)), number, with_device(quorum=False))
+    message = layout(view).message
+    assert message.startswith("I/O stands: ")
+    assert "not connected with one another: pvc-1-0 on n0, pvc-1-1 on n1" in message
+    assert "out of reach" not in message
+
+
 def test_no_number_is_told_that_only_keeps_a_member_from_having_quorum_by_itself() -> None:
     message = after_losing(primary(healthy(PAIR, (D, D, A)), 2), (node_name(0), node_name(1))).message
     assert "pvc-1-2 on n2: 0 of 2 voters here; without a disk, and no UpToDate peer" in message

@@ -52,6 +52,11 @@ class Mesh(msgspec.Struct, frozen=True, gc=False):
     #: Where the volume is in use.
     primaries: frozenset[int] = frozenset()
 
+    @property
+    def speaking(self) -> frozenset[int]:
+        """Ids of members that say themselves what they see."""
+        return frozenset(view.node_id for view in self.views)
+
 
 class Aftermath(msgspec.Struct, frozen=True):
     """What would be left of a volume."""
@@ -251,7 +256,9 @@ def _told_to_people(serving: list[int], stopped: list[int], copies: int, verdict
 
 
 def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[ReplicaName]) -> str:
-    away = [member.name for member in view.members if not member.hidden and member.node_id not in numbers.reachable]
+    # Where nobody serves, no side is the one that the others are out of reach of.
+    here = numbers.reachable | (mesh.speaking if numbers.failures_to_tolerate < 0 else frozenset())
+    away = [member.name for member in view.members if not member.hidden and member.node_id not in here]
     behind = (mesh.voters & numbers.reachable) - mesh.up_to_date
     parts = []
     if numbers.failures_to_tolerate < 0:
@@ -261,7 +268,7 @@ def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[
     if behind:
         slow = (name for name in view.members_by_name if replica_id(name) in behind)
         parts.append(f"not up to date: {named(view, slow)}")
-    if not parts and (apart := _apart(mesh)):
+    if (not parts or here != numbers.reachable) and (apart := _apart(mesh)):
         cut = "; ".join(named(view, (view.possible_names[one], view.possible_names[other])) for one, other in apart)
         parts.append(f"not connected with one another: {cut}")
     if stale:
