@@ -160,6 +160,16 @@ def test_a_silent_agent_makes_its_disks_unknown_and_what_it_said_stays() -> None
     assert verdict(disks(inventory(), group(), silent={})["data"], Ready) == ("Unknown", "AgentNotReady")
 
 
+def test_that_an_agent_falls_silent_is_told_once_and_that_it_speaks_again() -> None:
+    ready = status_written(looked(inventory(), group()))
+    assert looked(inventory(), group()).events == ()
+    silent = looked(ready, group(), silent={"n1": 40.1})
+    assert [(event.obj, event.reason, event.warning) for event in silent.events] == [(ready, "AgentNotReady", True)]
+    unknown = status_written(silent)
+    assert looked(unknown, group(), silent={"n1": 60.0}).events == ()
+    assert [(event.reason, event.warning) for event in looked(unknown, group()).events] == [("Ready", False)]
+
+
 def test_a_node_is_looked_at_again_when_its_agent_would_be_silent_for_too_long() -> None:
     assert looked(inventory(), group(), silent={"n1": 30.0}).requeue_after == 5.0
     assert looked(inventory(), group(), silent={"n1": 39.999}).requeue_after == 0.5

@@ -26,7 +26,20 @@ from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.disks import fitness, groups
 from quorate.disks.space import Space, disks_of, measured
-from quorate.engine import Controller, Create, Delete, Index, Key, PatchStatus, Plan, Reader, Watch, look_again, no_keys
+from quorate.engine import (
+    Controller,
+    Create,
+    Delete,
+    Index,
+    Key,
+    PatchStatus,
+    Plan,
+    PlanEvent,
+    Reader,
+    Watch,
+    look_again,
+    no_keys,
+)
 
 #: LVMVolumeGroups by node.
 BY_NODE: Final = "node"
@@ -98,11 +111,21 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
         return Plan(writes=(*writes, Create(made)))
     if view.machine is None and not view.groups and inventory.spec == NodeSpec():
         return Plan(writes=() if inventory.deleting else (Delete(inventory, if_unchanged=True),))
+    status = _status(inventory, view, now)
     return Plan(
         writes=writes,
-        status=PatchStatus(inventory, replace(inventory, status=_status(inventory, view, now))),
+        status=PatchStatus(inventory, replace(inventory, status=status)),
+        events=_events(inventory, status),
         requeue_after=_next_look(view),
     )
+
+
+def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
+    """That a node stops being ready, or is again. Above all that its agent is silent: its replicas do not tell it."""
+    before, ready = (conditions.find(each.conditions, Ready) for each in (inventory.status, status))
+    if before is None or ready is None or before.reason == ready.reason:
+        return ()
+    return (PlanEvent(inventory, ready.reason, ready.message, warning=ready.status is not ConditionStatus.TRUE),)
 
 
 def _next_look(view: NodeView) -> float | None:
