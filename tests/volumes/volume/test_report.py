@@ -22,6 +22,8 @@ WAIT = Wait("WaitingForComparison", "copies may differ")
 STANDING = lost(healthy(Replication.CONSISTENCY), 1, quorate=())
 #: Of three, one.
 WEAK = lost(healthy(Replication.CONSISTENCY_AND_AVAILABILITY), 2)
+#: The only one, or just its agent: nobody knows.
+UNHEARD = lost(healthy(Replication.NONE), 0)
 
 
 def whole() -> VolumeView:
@@ -49,6 +51,7 @@ def told(view: VolumeView, wait: Wait | None = None) -> ReplicatedVolumeStatus:
         (STANDING, WAIT, VolumePhase.DEGRADED, "I/O stands: pvc-1-0 on "),
         (WEAK, WAIT, VolumePhase.DEGRADED, "copies may differ"),
         (WEAK, None, VolumePhase.DEGRADED, "not ready: "),
+        (UNHEARD, None, VolumePhase.DEGRADED, "not ready: "),
     ],
 )
 def test_that_io_stands_is_said_before_what_is_waited_for_and_that_before_what_lacks(
@@ -62,10 +65,17 @@ def test_that_io_stands_is_said_before_what_is_waited_for_and_that_before_what_l
         assert status.message.endswith(wait.message)
 
 
-def test_of_a_volume_whose_io_stands_nobody_says_that_it_survives_anything() -> None:
-    (condition,) = (each for each in told(STANDING).conditions if each.type == "Resilient")
-    assert condition.message.startswith("I/O stands: ")
-    assert "survives" not in condition.message
-    assert condition.message.endswith("holds 0 of 1 promised copies beyond the one needed")
-    (condition,) = (each for each in told(WEAK).conditions if each.type == "Resilient")
-    assert condition.message.startswith("survives 0 of 1 promised losses, holds 1 of 1 promised copies")
+@pytest.mark.parametrize(
+    ("view", "words", "unsaid"),
+    [
+        (STANDING, "; holds 0 of 1 promised copies beyond the one needed", "survives"),
+        (WEAK, "survives 0 of 1 promised losses, holds 1 of 1 promised copies beyond the one needed; out of", "I/O"),
+        (lost(healthy(Replication.AVAILABILITY), 1), "survives 0 of 1 promised losses; out of reach: ", "holds"),
+    ],
+)
+def test_only_what_is_promised_is_said_to_be_missing_and_nothing_is_survived_while_io_stands(
+    view: VolumeView, words: str, unsaid: str
+) -> None:
+    (condition,) = (each for each in told(view).conditions if each.type == "Resilient")
+    assert words in condition.message
+    assert unsaid not in condition.message.removeprefix("I/O stands: ")

@@ -46,7 +46,7 @@ def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
     if view.forming:
         return VolumePhase.FORMING
     resilient = conditions.find(found, Resilient)
-    if resilient is not None and resilient.status is ConditionStatus.FALSE:
+    if resilient is not None and resilient.status is not ConditionStatus.TRUE:
         return VolumePhase.DEGRADED
     behind = any(view.state_of(member.name).disk != DiskState.UP_TO_DATE for member in voters(view))
     if behind or view.resyncing():

@@ -30,7 +30,7 @@ from quorate.disks import requests
 from quorate.disks.entries import replica as entry_of
 from quorate.disks.entries import requested
 from quorate.disks.requests import State
-from quorate.placement.layout import layout_of
+from quorate.placement.layout import Layout, layout_of
 from quorate.volumes import attach, resize
 from quorate.volumes.naming import named
 from quorate.volumes.places import Places, in_the_way
@@ -178,9 +178,7 @@ def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
         return Resilient.STATUS_UNKNOWN()
     if losses >= promised.failures_to_tolerate and redundancy >= promised.data_redundancy:
         return Resilient.RESILIENT()
-    survives = f"survives {_of(losses, promised.failures_to_tolerate)} promised losses, " if losses >= 0 else ""
-    told = f"{survives}holds {_of(redundancy, promised.data_redundancy)} promised copies beyond the one needed"
-    told = "; ".join(filter(None, (told, effective.message) if losses >= 0 else (effective.message, told)))
+    told = _shortfall(effective, losses, redundancy, promised)
     if any(each.group in _VOTES for each in status.datamesh_transitions):
         return Resilient.TRANSITION_IN_PROGRESS(told)
     kept = [replica.name for replica in view.replicas if replica.member is not None and not replica.fresh]
@@ -188,6 +186,18 @@ def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
     if kept and policy is not None and not policy.remove_lost_replica and len(view.members) > promised.members:
         return Resilient.LOST_REPLICA_KEPT(f"kept: {named(view, kept)}; {told}")
     return Resilient.DEGRADED(told)
+
+
+def _shortfall(effective: EffectiveLayout, losses: int, redundancy: int, promised: Layout) -> str:
+    """How much there is of each thing that is promised, and why no more; first of all that I/O stands, if it does."""
+    stands = losses < 0
+    kept = []
+    if promised.failures_to_tolerate and not stands:
+        kept.append(f"survives {_of(losses, promised.failures_to_tolerate)} promised losses")
+    if promised.data_redundancy:
+        kept.append(f"holds {_of(redundancy, promised.data_redundancy)} promised copies beyond the one needed")
+    words = ", ".join(kept)
+    return "; ".join(filter(None, (effective.message, words) if stands else (words, effective.message)))
 
 
 def _of(held: int, promised: int) -> str:
