@@ -202,8 +202,8 @@ def test_a_look_at_the_status_changes_nothing_but_the_progress_seen() -> None:
 def test_events_tell_what_exists_and_then_what_changes() -> None:
     lab = Lab(2)
     heard: list[str] = []
-    stop = lab.kernels[1].subscribe(heard.append)
-    existing = lab.kernels[1].dump()
+    stop = lab.kernels[1].subscribe(lambda event: heard.append(str(event)))
+    existing = [str(event) for event in lab.kernels[1].dump()]
     assert existing[0].startswith("exists resource name:v role:Secondary suspended:no")
     assert existing[-1] == "exists -"
     lab.primary(0)

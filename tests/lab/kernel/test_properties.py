@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.lab.kernel.events import Event
+
 from .lab import MINOR, NAME, Lab
 
 PARTITIONS: list[list[set[int]]] = [
@@ -163,12 +165,12 @@ def test_two_replicas_and_a_tie_breaker_get_healthy_again_if_each_loss_was_notic
 @given(steps, st.integers(0, 1000))
 def test_the_same_seed_and_the_same_steps_give_the_same_history(history: list[Step], seed: int) -> None:
     first, second = History(seed), History(seed)
-    lines: list[list[str]] = [[], []]
-    for played, heard in ((first, lines[0]), (second, lines[1])):
+    events: list[list[Event]] = [[], []]
+    for played, heard in ((first, events[0]), (second, events[1])):
         for kernel in played.lab.kernels:
             kernel.subscribe(heard.append)
         for step in history:
             played.play(step)
-    assert lines[0] == lines[1]
+    assert events[0] == events[1]
     assert first.trace() == second.trace()
     assert first.lab.kernels[0].device_size(MINOR) == second.lab.kernels[0].device_size(MINOR)

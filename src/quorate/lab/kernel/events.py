@@ -7,7 +7,7 @@ what is different.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
 from quorate.lab.kernel.sanitize import data_accessible
@@ -21,19 +21,32 @@ Fields = dict[str, str]
 _YES = {True: "yes", False: "no"}
 
 
+class Event(NamedTuple):
+    """What a line tells."""
+
+    verb: str
+    #: The kind of object, and which one it is, as the line has it: ``device name:r volume:0 minor:7``.
+    key: str
+    fields: Fields
+
+    def __str__(self) -> str:
+        return " ".join((self.verb, self.key, *(f"{name}:{value}" for name, value in self.fields.items())))
+
+
 class Feed:
     """The listeners of one node and what they have heard."""
 
     __slots__ = ("listeners", "said")
 
     def __init__(self) -> None:
-        self.listeners: list[Callable[[str], None]] = []
+        self.listeners: list[Callable[[Event], None]] = []
         self.said: dict[str, Fields] = {}
 
-    def send(self, line: str) -> None:
-        """One line to everybody."""
+    def send(self, verb: str, key: str, fields: Fields) -> None:
+        """One event to everybody."""
+        event = Event(verb, key, fields)
         for listener in list(self.listeners):
-            listener(line)
+            listener(event)
 
 
 def _resource_key(resource: Resource) -> str:
@@ -163,6 +176,10 @@ def _peer_device_fields(peer: PeerDevice) -> Fields:
     return fields
 
 
+def _path_fields(connection: Connection) -> Fields:
+    return {"established": _YES[connection.established]}
+
+
 _ALWAYS = {
     "resource": ("may_promote", "promotion_score"),
     "device": (
@@ -175,10 +192,6 @@ _ALWAYS = {
 _TOGETHER = {"peer-disk": "peer-client"}
 
 
-def _text(fields: Fields) -> str:
-    return " ".join(f"{name}:{value}" for name, value in fields.items())
-
-
 def _say(kernel: Module, key: str, fields: Fields) -> None:
     """A change line, if anything about the object is new."""
     said = kernel.feed.said.get(key)
@@ -186,10 +199,9 @@ def _say(kernel: Module, key: str, fields: Fields) -> None:
         return
     different = {name for name, value in fields.items() if said.get(name) != value}
     different |= {_TOGETHER[name] for name in different if name in _TOGETHER}
-    kind = key.split(" ", 1)[0]
-    shown = {name: value for name, value in fields.items() if name in different or name in _ALWAYS.get(kind, ())}
+    different.update(_ALWAYS.get(key.partition(" ")[0], ()))
     kernel.feed.said[key] = fields
-    kernel.feed.send(f"change {key} {_text(shown)}")
+    kernel.feed.send("change", key, {name: value for name, value in fields.items() if name in different})
 
 
 def created(kernel: Module, part: Resource | Device | Connection | PeerDevice) -> None:
@@ -198,7 +210,7 @@ def created(kernel: Module, part: Resource | Device | Connection | PeerDevice) -
         return
     key, fields = _describe(part)
     kernel.feed.said[key] = fields
-    kernel.feed.send(f"create {key} {_text(fields)}")
+    kernel.feed.send("create", key, fields)
 
 
 def destroyed(kernel: Module, part: Resource | Device | Connection | PeerDevice) -> None:
@@ -210,7 +222,7 @@ def destroyed(kernel: Module, part: Resource | Device | Connection | PeerDevice)
     if isinstance(part, Device):
         key = key.rsplit(" ", 1)[0]
     if not isinstance(part, PeerDevice):
-        kernel.feed.send(f"destroy {key}")
+        kernel.feed.send("destroy", key, {})
 
 
 def _describe(part: Resource | Device | Connection | PeerDevice) -> tuple[str, Fields]:
@@ -244,30 +256,30 @@ def path_changed(connection: Connection) -> None:
     kernel = connection.resource.kernel
     if kernel.feed.listeners:
         for path in connection.paths:
-            kernel.feed.send(f"change {_path_key(connection, path)} established:{_YES[connection.established]}")
+            kernel.feed.send("change", _path_key(connection, path), _path_fields(connection))
 
 
 def path_created(connection: Connection, path: tuple[str, str], *, gone: bool = False) -> None:
     """A path was configured, or taken away."""
     kernel = connection.resource.kernel
     if kernel.feed.listeners:
-        key = _path_key(connection, path)
-        kernel.feed.send(f"destroy {key}" if gone else f"create {key} established:no")
+        verb, fields = ("destroy", {}) if gone else ("create", {"established": "no"})
+        kernel.feed.send(verb, _path_key(connection, path), fields)
 
 
-def dump(resources: list[Resource]) -> list[str]:
+def dump(resources: list[Resource]) -> list[Event]:
     """What exists: resources, connections, devices, peer devices, paths."""
     connections = [connection for resource in resources for connection in resource.connections.values()]
     parts: list[Resource | Device | Connection | PeerDevice] = [*resources, *connections]
     parts += [device for resource in resources for device in resource.devices.values()]
     parts += [peer for connection in connections for peer in connection.peer_devices.values()]
-    lines = [f"exists {key} {_text(fields)}" for key, fields in map(_describe, parts)]
-    lines += [
-        f"exists {_path_key(connection, path)} established:{_YES[connection.established]}"
+    found = [_describe(part) for part in parts]
+    found += [
+        (_path_key(connection, path), _path_fields(connection))
         for connection in connections
         for path in connection.paths
     ]
-    return [*lines, "exists -"]
+    return [Event("exists", key, fields) for key, fields in (*found, ("-", {}))]
 
 
 def remember(kernel: Module, resources: list[Resource]) -> None:

@@ -9,6 +9,7 @@ from quorate.lab.kernel import connecting, events, io_engine, roles, show, statu
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.configuration_calls import ConfigurationCalls
 from quorate.lab.kernel.disk_calls import DiskCalls
+from quorate.lab.kernel.events import Event
 from quorate.lab.kernel.io import Io, IoState
 from quorate.lab.kernel.module import UNKNOWN_RESOURCE
 from quorate.lab.kernel.reply import Reply
@@ -127,8 +128,8 @@ class Kernel(ConfigurationCalls, DiskCalls):
         links = (link for resource in self._resources.values() for link in resource.connections.values())
         return {local for link in links for local, _ in link.paths}
 
-    def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call back with every ``drbdsetup events2`` line (no timestamp) from now on; returns how to stop."""
+    def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back with what every line of ``drbdsetup events2`` tells from now on; returns how to stop."""
         feed = self.feed
         if not feed.listeners:
             events.remember(self, self._named(None))
@@ -140,6 +141,6 @@ class Kernel(ConfigurationCalls, DiskCalls):
 
         return stop
 
-    def dump(self, name: str | None = None) -> list[str]:
-        """The lines that events2 starts with: what exists, then "exists -"."""
+    def dump(self, name: str | None = None) -> list[Event]:
+        """What events2 starts with: what exists, then "exists -"."""
         return events.dump(self._named(name))

@@ -7,7 +7,9 @@ exists. A resource's name narrows it to that one.
 from __future__ import annotations
 
 import datetime
+import functools
 
+from quorate.lab.kernel.events import Event
 from quorate.lab.tools.arguments import Arguments
 from quorate.lab.tools.process import Process, Program, Wait
 
@@ -18,7 +20,6 @@ _COUNTERS = frozenset(
         *("received", "sent", "out-of-sync", "pending", "unacked"),
     }
 )
-_IDENTITY = frozenset({"name", "peer-node-id", "conn-name", "volume", "minor", "local", "peer"})
 
 
 def events2(process: Process, arguments: Arguments) -> Program:
@@ -27,13 +28,13 @@ def events2(process: Process, arguments: Arguments) -> Program:
     stamped = arguments.has("timestamps")
     name = arguments.rest[0] if arguments.rest and arguments.rest[0] != "all" else None
 
-    def say(line: str) -> None:
-        shown = _narrowed(line, name, counters)
+    def say(event: Event) -> None:
+        shown = _narrowed(event, name, counters)
         if shown is not None:
-            process.out(f"{_stamp(process)} {shown}\n" if stamped else f"{shown}\n")
+            process.out(f"{_stamp(process.host.wall_clock())} {shown}\n" if stamped else f"{shown}\n")
 
-    for line in process.host.kernel.dump():
-        say(line)
+    for event in process.host.kernel.dump():
+        say(event)
     if arguments.has("now"):
         return 0
     stop = process.host.kernel.subscribe(say)
@@ -44,20 +45,17 @@ def events2(process: Process, arguments: Arguments) -> Program:
     return 0
 
 
-def _stamp(process: Process) -> str:
-    moment = datetime.datetime.fromtimestamp(process.host.wall_clock(), datetime.UTC)
-    return moment.isoformat(timespec="microseconds")
+@functools.lru_cache(maxsize=1)
+def _stamp(moment: float) -> str:
+    """A moment is told of in several lines."""
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat(timespec="microseconds")
 
 
-def _narrowed(line: str, name: str | None, counters: bool) -> str | None:
-    """The line as it is asked for; None if nothing of it is."""
-    verb, _, rest = line.partition(" ")
-    kind, *fields = rest.split(" ")
-    if name is not None and kind != "-" and f"name:{name}" not in fields:
+def _narrowed(event: Event, name: str | None, counters: bool) -> Event | None:
+    """The event as it is asked for; None if nothing of it is."""
+    if name is not None and event.key != "-" and f"name:{name}" not in event.key.split(" "):
         return None
-    if counters or not fields:
-        return line
-    kept = [field for field in fields if field.partition(":")[0] not in _COUNTERS]
-    if verb == "change" and all(field.partition(":")[0] in _IDENTITY for field in kept):
-        return None
-    return " ".join((verb, kind, *kept))
+    if counters:
+        return event
+    kept = {field: value for field, value in event.fields.items() if field not in _COUNTERS}
+    return event._replace(fields=kept) if kept or event.verb != "change" else None
