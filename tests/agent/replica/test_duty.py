@@ -69,8 +69,9 @@ def test_a_duty_is_noted_while_a_config_asks_for_it_and_changes_with_it() -> Non
     run(main, seed=1)
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
 @pytest.mark.parametrize("exists", [False, True], ids=["no replica is left", "the replica does not yield"])
-def test_a_note_that_nobody_needs_any_more_goes_when_the_api_has_been_read(exists: bool) -> None:
+def test_a_note_that_nobody_needs_any_more_goes_when_the_api_has_been_read(exists: bool, seed: int) -> None:
     async def main(sim: Simulation) -> None:
         async with agent(sim, files={NOTE: b"peers 1 2\n"}) as here:
             if exists:
@@ -80,4 +81,4 @@ def test_a_note_that_nobody_needs_any_more_goes_when_the_api_has_been_read(exist
             assert NOTE not in here.machine.files
             assert not here.node.memory.duties
 
-    run(main, seed=1)
+    run(main, seed=seed)

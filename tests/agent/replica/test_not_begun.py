@@ -12,13 +12,21 @@ from hypothesis import strategies as st
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node, resource_work
 from quorate.agent.replica.controller import Replicas
+from quorate.agent.replica.here import REPLICAS_BY_VOLUME
 from quorate.agent.replica.verdict import own_error
 from quorate.agent.steps import Run
+from quorate.api import labels
+from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import ClusterConfig
 from quorate.api.finalizers import AGENT, CONTROLLER
 from quorate.api.storage.drbd import Address, DrbdActual, DrbdConfig, DrbdErrors, ReplicaDrbd, ReplicaType
+from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica, ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
+from quorate.engine import Key, Reader
+from quorate.engine.cache import Cache
 from quorate.engine.simulation import Simulation, run
+from quorate.engine.store import ObjectList
 from tests.agent.machines import scripted_node
 from tests.agent.replica.builders import LLV, NOW, config, decided, kernel, logical_volume, replica, view, volume
 
@@ -40,7 +48,7 @@ def empty_node(sim: Simulation) -> Node:
 
 
 def is_not_begun(node: Node, obj: ReplicatedVolumeReplica) -> bool:
-    return Replicas(node)._is_not_begun(obj, RESOURCE)
+    return not Replicas(node).are_concerned(None, obj)
 
 
 @given(
@@ -140,5 +148,23 @@ def test_whatever_is_known_of_it_here_is_looked_at(obstacle: str) -> None:
 def test_of_whom_the_api_knows_more_is_looked_at(other: str) -> None:
     async def main(sim: Simulation) -> None:
         assert not is_not_begun(empty_node(sim), OTHERS[other])
+
+    run(main, seed=1)
+
+
+def test_a_disk_is_no_matter_before_anything_was_decided_of_its_replica() -> None:
+    async def main(sim: Simulation) -> None:
+        replicas, disk = Replicas(empty_node(sim)), logical_volume()
+        disk = replace(disk, metadata=replace(disk.metadata, labels={labels.REPLICATED_VOLUME: RESOURCE}))
+        assert disk.volume_name == RESOURCE
+        member, caches = new(config=config()), [Cache(cls) for cls in (LVMLogicalVolume, Drive, ClusterConfig)]
+        replicas_cache = Cache(ReplicatedVolumeReplica, indexes=[REPLICAS_BY_VOLUME])
+        reader = Reader([replicas_cache, *caches])
+        assert replicas.observe(reader, Key("", RESOURCE)) is None
+        assert not replicas.have_begun_on(None, disk)
+        replicas_cache.replace(ObjectList((member,), "1"))
+        assert replicas.observe(reader, Key("", RESOURCE)) is not None
+        assert replicas.have_begun_on(None, disk)
+        assert replicas.have_begun_on(disk, None)
 
     run(main, seed=1)

@@ -81,8 +81,8 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
         Controller(
             name="replica",
             watches=(
-                Watch(ReplicatedVolumeReplica, volume_key, when=concerns_its_agent),
-                Watch(LVMLogicalVolume, _volume_of_disk),
+                Watch(ReplicatedVolumeReplica, volume_key, when=replicas.are_concerned),
+                Watch(LVMLogicalVolume, _volume_of_disk, when=replicas.have_begun_on),
                 Watch(Drive, no_keys),
                 Watch(ClusterConfig, no_keys),
             ),
@@ -129,6 +129,14 @@ class Replicas:
         occupied = self._node.hands.occupied
         return not (occupied(resource_work(key.name)) or occupied(look_work(key.name)))
 
+    def are_concerned(self, before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
+        """Whether something of a replica changes that there may be something to do about."""
+        return concerns_its_agent(before, after) and (after is None or not self._is_not_begun(after))
+
+    def have_begun_on(self, before: LVMLogicalVolume | None, after: LVMLogicalVolume | None) -> bool:
+        """Whether anything was decided yet of the replica that a disk is for: when it begins, its disk is looked at."""
+        return any(disk is not None and disk.volume_name in self._texts for disk in (before, after))
+
     def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | Unseen | None:
         """One view per replica of the volume on this node: one."""
         found = replicas_here(self._node, reader, key.name)
@@ -137,7 +145,7 @@ class Replicas:
             return None
         if self._is_only_to_be_looked_at(key.name):
             return Unseen(key.name)
-        if len(found) == 1 and self._is_not_begun(found[0], key.name):
+        if len(found) == 1 and self._is_not_begun(found[0]):
             return None
         cluster = reader.get(ClusterConfig, CLUSTER)
         settings = cluster.spec if cluster is not None else _DEFAULTS
@@ -181,7 +189,7 @@ class Replicas:
         looked = memory.last(look_work(resource), "look")
         return looked is None or looked.succeeded
 
-    def _is_not_begun(self, replica: ReplicatedVolumeReplica, resource: str) -> bool:
+    def _is_not_begun(self, replica: ReplicatedVolumeReplica) -> bool:
         """Whether it is no member yet, and nothing was done or said of it here: most of what comes to it comes before.
 
         Nothing is decided then but to wait (``need_config``), and there is nothing to report.
@@ -189,6 +197,7 @@ class Replicas:
         drbd, memory = replica.status.drbd, self._node.memory
         if drbd.config.datamesh_revision or replica.deleting or (drbd.status, drbd.errors, drbd.actual) != _NOTHING_YET:
             return False
+        resource = replica.spec.replicated_volume_name
         sighting, work = memory.resource(resource), resource_work(resource)
         return (
             sighting.current
@@ -326,5 +335,6 @@ class Replicas:
                 memory.files.pop(path, None)
             for work in (resource_work(resource), look_work(resource), guard_work(resource), note_work(resource)):
                 memory.forget(work)
-        if sighting is None or sighting.value is None:
+        # Who keeps a duty has to know that the resource is gone, and wakes us when the duty is given up.
+        if (sighting is None or sighting.value is None) and resource not in memory.duties:
             memory.forget_resource(resource)
