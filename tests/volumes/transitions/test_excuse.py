@@ -53,7 +53,8 @@ def test_a_silent_member_that_is_still_connected_is_not_excused() -> None:
     story.silent.add(2)
     story.add(3, D)
     story.controller()
-    assert story.waits() == "StillConnected: v-2 on n2 is silent, yet connected with v-0 on n0, v-1 on n1"
+    silent = "v-2 on n2 is silent, yet connected with v-0 on n0, v-1 on n1"
+    assert story.waits() == f"StillConnected: {silent}: its agent is brought back, or n2 switched off"
 
 
 def test_where_the_rest_is_no_volume_it_is_said_that_a_person_can_give_the_member_up() -> None:

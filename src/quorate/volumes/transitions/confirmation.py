@@ -175,7 +175,8 @@ def connected_still(view: VolumeView, members: Iterable[Member]) -> Wait | None:
             and says_connected(replica, away)
         ]
         if seen_by:
-            message = f"{named(view, [away.name])} is silent, yet connected with {named(view, seen_by)}"
+            heard = f"{named(view, [away.name])} is silent, yet connected with {named(view, seen_by)}"
+            message = f"{heard}: its agent is brought back, or {away.node_name} switched off"
             return _refusal("StillConnected", message, (away.name,))
     return None
 
