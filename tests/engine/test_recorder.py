@@ -12,7 +12,7 @@ from quorate.api.meta import ObjectMeta, Resource
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.plan import PlanEvent
-from quorate.engine.recorder import BUFFER, BURST, REFILL_SECONDS, Recorder
+from quorate.engine.recorder import BUFFER, BURST, REFILL_SECONDS, TOGETHER, Recorder
 from quorate.engine.simulation import Simulation, for_each_seed, run
 from quorate.errors import StoreUnreachable
 from tests.support.kinds import Gadget, Widget, WidgetSpec
@@ -95,6 +95,40 @@ def test_the_same_again_is_counted_also_by_the_next_process() -> None:
         assert again.first_timestamp is not None
         assert again.last_timestamp is not None
         assert (again.last_timestamp - again.first_timestamp).total_seconds() == 180
+
+    story(tell)
+
+
+def test_the_same_many_times_at_once_is_one_event_with_their_number() -> None:
+    async def tell(setup: Setup) -> None:
+        for _ in range(5):
+            setup.recorder.record(PlanEvent(setup.obj, "Waiting", "for space"))
+        setup.recorder.record(PlanEvent(setup.obj, "Waiting", "for nodes"))
+        await setup.recorder.flush()
+        assert {event.message: event.count for event in await setup.events()} == {"for space": 5, "for nodes": 1}
+
+    story(tell)
+
+
+def test_a_slow_store_is_asked_to_write_several_at_a_time() -> None:
+    async def tell(setup: Setup) -> None:
+        waiting, create = 0, setup.store.create
+
+        async def slowly(event: Event) -> Event:
+            nonlocal waiting
+            waiting += 1
+            at_once.append(waiting)
+            await setup.sim.clock.sleep(1)
+            waiting -= 1
+            return await create(event)
+
+        at_once: list[int] = []
+        setup.store.create = slowly  # type: ignore[method-assign, assignment]
+        for number in range(TOGETHER + 1):
+            setup.recorder.record(PlanEvent(setup.obj, "Many", f"number {number}"))
+        await setup.recorder.flush()
+        assert at_once == [*range(1, TOGETHER + 1), 1]
+        assert len(await setup.events()) == TOGETHER + 1
 
     story(tell)
 

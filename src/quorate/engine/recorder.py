@@ -18,7 +18,6 @@ from quorate.api.codec import to_builtins
 from quorate.api.core.event import Event, EventSource, ObjectReference
 from quorate.api.meta import ObjectMeta, Resource
 from quorate.engine.clock import Clock
-from quorate.engine.keys import key_of
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import EngineMetrics
 from quorate.engine.plan import PlanEvent
@@ -34,6 +33,9 @@ CLUSTER_EVENTS = "default"
 
 #: What waits to be written, at most.
 BUFFER = 1000
+#: What is written at the same time, at most: when a node is lost all its volumes have something to tell, and those who
+#: write together share a commit.
+TOGETHER = 8
 #: How many objects and events are remembered, for rates and counts.
 MEMORY = 4096
 #: An object may have so many events at once, and one more every so many seconds.
@@ -85,21 +87,34 @@ class Recorder:
     async def run(self) -> None:
         """Write events until cancelled."""
         while True:
-            event = await self._buffer.get()
+            events = [await self._buffer.get()]
+            while len(events) < TOGETHER and not self._buffer.empty():
+                events.append(self._buffer.get_nowait())
+            alike: dict[str, list[Event]] = {}
+            for event in map(self._make, events):
+                alike.setdefault(event.name, []).append(event)
             try:
-                await self._write(event)
-            except QuorateError as error:
-                self._dropped.labels("error").inc()
-                log.warning("event not recorded", reason=event.reason, name=str(key_of(event.obj)), error=str(error))
+                await asyncio.gather(*map(self._write_all, alike.values()))
             finally:
-                self._buffer.task_done()
+                for _ in events:
+                    self._buffer.task_done()
 
     async def flush(self) -> None:
         """Wait until everything recorded so far is written."""
         await self._buffer.join()
 
-    async def _write(self, event: PlanEvent) -> None:
-        new = self._make(event)
+    async def _write_all(self, alike: list[Event]) -> None:
+        """The same event, as often as it happened: each is counted on top of the last."""
+        for event in alike:
+            try:
+                await self._write(event)
+            except QuorateError as error:
+                self._dropped.labels("error").inc()
+                about = event.involved_object
+                said = log.bind(reason=event.reason, kind=about.kind, name=about.name)
+                said.warning("event not recorded", error=str(error))
+
+    async def _write(self, new: Event) -> None:
         known = self._recorded.get(new.name)
         try:
             written = await (self._store.create(new) if known is None else self._count(known, new))
