@@ -63,11 +63,17 @@ NONE: Final = Procedures({})
 
 def observe(reader: Reader, pieces: tuple[LVMLogicalVolume, ...]) -> Procedures:
     """Look it up for each."""
-    found = {piece.name: reader.get(Volume, piece.name, names.NAMESPACE) for piece in pieces}
-    asked = {name: evacuation for name, volume in found.items() if (evacuation := read(volume)) is not None}
-    deleting = {piece.name for piece in pieces if piece.deleting}
-    kept = {name for name, volume in found.items() if volume is not None and not volume.given_up}
-    return Procedures(asked, frozenset(kept - deleting)) if asked or kept else NONE
+    asked: dict[str, Evacuation] = {}
+    kept: set[str] = set()
+    for piece in pieces:
+        volume = reader.get(Volume, piece.name, names.NAMESPACE)
+        if volume is None:
+            continue
+        if (evacuation := read(volume)) is not None:
+            asked[piece.name] = evacuation
+        if not (volume.given_up or piece.deleting):
+            kept.add(piece.name)
+    return Procedures(asked, frozenset(kept)) if asked or kept else NONE
 
 
 def read(volume: Volume | None) -> Evacuation | None:

@@ -127,13 +127,13 @@ def _node_names(
     attachments: Iterable[ReplicatedVolumeAttachment],
     pieces: Iterable[LVMLogicalVolume],
 ) -> Iterable[NodeName]:
-    asked = {replica.spec.node_name: None for replica in replicas if replica.spec.node_name is not None}
-    asked.update(dict.fromkeys(attachment.spec.node_name for attachment in attachments))
-    asked.update(dict.fromkeys(NodeName(piece.metadata.labels.get(labels.NODE, "")) for piece in pieces))
+    asked = [replica.spec.node_name for replica in replicas if replica.spec.node_name is not None]
+    asked += [attachment.spec.node_name for attachment in attachments]
+    asked += [NodeName(piece.metadata.labels.get(labels.NODE, "")) for piece in pieces]
     if rv is not None:
-        asked.update(dict.fromkeys(rv.spec.publish_on))
-        asked.update(dict.fromkeys(member.node_name for member in rv.status.datamesh.members))
-    return asked
+        asked += rv.spec.publish_on
+        asked += [member.node_name for member in rv.status.datamesh.members]
+    return dict.fromkeys(asked)
 
 
 def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]) -> Mapping[NodeName, NodeView]:
@@ -161,9 +161,9 @@ def _replicas(
                 replica=replica,
                 member=members.get(name),
                 node=nodes.get(spec.node_name) if spec.node_name is not None else None,
-                volumes=tuple(piece for piece in pieces if owner_of_logical_volume(piece.name) == name),
+                volumes=tuple([piece for piece in pieces if owner_of_logical_volume(piece.name) == name]),
                 group=reader.get(LVMVolumeGroup, group) if group is not None else None,
-                ledgers=tuple(each for each in ledgers if name in each.spec.replicas or name in each.status.replicas),
+                ledgers=tuple([each for each in ledgers if name in each.spec.replicas or name in each.status.replicas]),
                 evacuation=evacuations.get(piece_of(replica) or ""),
             )
         )

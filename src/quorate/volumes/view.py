@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 
@@ -109,17 +109,14 @@ class ReplicaView:
         replica, spec, drbd = self.replica, self.replica.spec, self.replica.status.drbd
         fresh = self.node is not None and self.node.fresh and drbd.errors.last_status_error is None
         piece = piece_of(replica) if self.volumes else None
-        found = (
-            ("name", ReplicaName(replica.name)),
-            ("type", spec.type),
-            ("diskful", spec.type is ReplicaType.DISKFUL),
-            ("node_name", spec.node_name),
-            ("fresh", fresh),
-            ("report", drbd.status if fresh else None),
-            ("logical_volume", next((volume for volume in self.volumes if volume.name == piece), None)),
-        )
-        for name, value in found:
-            object.__setattr__(self, name, value)
+        derive = partial(object.__setattr__, self)
+        derive("name", ReplicaName(replica.name))
+        derive("type", spec.type)
+        derive("diskful", spec.type is ReplicaType.DISKFUL)
+        derive("node_name", spec.node_name)
+        derive("fresh", fresh)
+        derive("report", drbd.status if fresh else None)
+        derive("logical_volume", next((volume for volume in self.volumes if volume.name == piece), None))
 
     @property
     def id(self) -> int:
