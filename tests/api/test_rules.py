@@ -78,6 +78,8 @@ CREATED = [
     (STORAGE, "replicatedvolumes", volume(size="-1Gi"), "size must be more than zero"),
     # Left to the pattern: comparing it would take an API server minutes.
     (STORAGE, "replicatedvolumes", volume(size="1e99999999"), ""),
+    # So is what is no quantity: that a rule cannot be evaluated helps nobody.
+    (STORAGE, "replicatedvolumes", volume(size="1Gb"), ""),
     (STORAGE, "replicatedvolumes", volume("x" * 120), ""),
     (STORAGE, "replicatedvolumes", volume("x" * 121), "a volume's name has at most 120 characters"),
     (STORAGE, "replicatedvolumes", transition(type="Formation", formation={}), ""),

@@ -104,10 +104,19 @@ def _quantity(text: str) -> str:
     return str(Quantity(text).nanos)
 
 
+def _is_quantity(text: str) -> bool:
+    """``isQuantity('10Gi')``."""
+    try:
+        Quantity(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _compare(left: str, right: str) -> int:
     """``a.compareTo(b)``: -1, 0 or 1."""
     difference = int(left) - int(right)
     return (difference > 0) - (difference < 0)
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"quantity": _quantity, "compareTo": _compare}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"quantity": _quantity, "isQuantity": _is_quantity, "compareTo": _compare}

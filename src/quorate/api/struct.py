@@ -117,8 +117,11 @@ def growing_quantity(message: str) -> Meta:
 
 
 def _unless_absurd(comparison: str) -> str:
-    """An API server tries rules also on text that breaks the pattern, and comparing 1e99999999 takes it minutes."""
-    return f"string(self).matches('[eE][+-]?[0-9]{{4}}') || {comparison}"
+    """An API server tries rules also on text that breaks the pattern, which has said what is wrong then.
+
+    Comparing 1e99999999 would take it minutes.
+    """
+    return f"string(self).matches('[eE][+-]?[0-9]{{4}}') || !isQuantity(string(self)) || {comparison}"
 
 
 def list_map(*keys: str) -> Meta:
