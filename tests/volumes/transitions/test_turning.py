@@ -165,7 +165,7 @@ def test_the_last_copy_is_removed_by_nobody() -> None:
     story.annotate(force_remove="v-0", accept_data_loss="true")
     for _ in range(4):
         story.controller()
-    assert story.waits().startswith("LastCopy:")
+    assert story.waits() == "LastCopy: v-0 on n0 is the last copy that has a vote"
     assert story.shape() == "D0"
 
 

@@ -231,7 +231,7 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
         return here
     others = [each for each in voters(view.members) if each.name != member.name]
     if is_diskful(member) and not others:
-        return _wait("LastCopy", f"{named(view, [member.name])} holds the last copy there is", member.name)
+        return _wait("LastCopy", f"{named(view, [member.name])} is the last copy that has a vote", member.name)
     if has_consent(view, transition):
         return connected_still(view, (member,))
     return excuse_refused(view, () if member.excused else (member,))
