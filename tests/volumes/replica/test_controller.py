@@ -53,6 +53,7 @@ from tests.volumes.replica.making import (
     settled,
     spoilt,
     told,
+    with_device,
     with_drbd,
     with_metadata,
     with_rv,
@@ -235,11 +236,27 @@ def _written(found: ReplicaView) -> DrbdStatus:
     return replace(report, devices=(replace(report.devices[0], written=10**9, read=5),))
 
 
-def test_people_are_told_when_a_replica_stops_being_ready() -> None:
+def test_people_are_told_when_a_replica_stops_being_ready_and_when_it_is_again() -> None:
     view = settled(picture())
-    lost = spoilt(view, 0, lambda each: changed(each, node=node(0, fresh=False)))
-    (event,) = decided(lost).events
+    blind = spoilt(view, 0, with_drbd(errors=DrbdErrors(last_status_error=CommandError(command="drbdsetup status"))))
+    (event,) = decided(blind).events
     assert (event.reason, event.warning) == ("AgentNotReady", True)
+    outdated = spoilt(view, 0, with_device(disk_state=DiskState.OUTDATED))
+    (event,) = decided(outdated).events
+    assert (event.reason, event.warning) == ("OutOfSync", True)
+    back = settled(outdated)
+    (event,) = decided(spoilt(back, 0, with_device(disk_state=DiskState.UP_TO_DATE))).events
+    assert (event.reason, event.warning) == ("Ready", False)
+
+
+def test_that_an_agent_is_silent_or_speaks_again_is_for_its_node_to_tell() -> None:
+    view = settled(picture())
+    silent = spoilt(view, 0, lambda each: changed(each, node=node(0, fresh=False)))
+    assert decided(silent).steps
+    assert decided(silent).events == ()
+    back = spoilt(settled(silent), 0, lambda each: changed(each, node=node(0)))
+    assert decided(back).steps
+    assert decided(back).events == ()
 
 
 def test_that_a_step_is_being_applied_is_no_event() -> None:

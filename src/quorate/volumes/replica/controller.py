@@ -159,6 +159,9 @@ def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
     known = conditions.find(obj.status.conditions, Ready)
     if known is None or known.reason == ready.reason:
         return
+    silence = Ready.AGENT_NOT_READY.code
+    if known.reason == silence or (ready.reason == silence and replica.node is not None and not replica.node.fresh):
+        return  # That an agent is silent, or speaks again, is told at its node: once, and not by a thousand replicas.
     # One that applies a step does what it is there for: whatever fails has a reason of its own.
     worse = known.reason == Ready.READY.code and ready.reason not in _NO_NEWS
     if worse or ready.reason == Ready.READY.code:
