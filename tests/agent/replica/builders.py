@@ -10,8 +10,11 @@ from typing import Any
 from quorate.agent.lvm.seen import SeenVolume
 from quorate.agent.memory import Outcome
 from quorate.agent.replica.decide import Decision, decide
+from quorate.agent.replica.here import REPLICAS_BY_VOLUME
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import Run, Step
+from quorate.api.baremetal import Drive
+from quorate.api.cluster_config import ClusterConfig
 from quorate.api.finalizers import AGENT, CONTROLLER
 from quorate.api.meta import Bytes, NodeName, ObjectMeta, VolumeName
 from quorate.api.quantity import Quantity
@@ -46,6 +49,9 @@ from quorate.api.storage.rvr import (
 from quorate.api.struct import replace
 from quorate.drbd.metadata import lower_size, usable_size
 from quorate.drbd.resource_file import missing, render
+from quorate.engine import Reader
+from quorate.engine.cache import Cache
+from quorate.engine.store import ObjectList
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 MIB = 1024 * 1024
@@ -226,3 +232,10 @@ def errors(decision: Decision) -> DrbdErrors:
 
 
 __all__ = ["LV_SIZE", "MIB", "NOW", "lower_size", "usable_size"]
+
+
+def reader(*replicas: ReplicatedVolumeReplica) -> Reader:
+    """An agent's caches with these replicas, and nothing else."""
+    cache = Cache(ReplicatedVolumeReplica, indexes=[REPLICAS_BY_VOLUME])
+    cache.replace(ObjectList(replicas, "1"))
+    return Reader([cache, Cache(LVMLogicalVolume), Cache(Drive), Cache(ClusterConfig)])

@@ -12,23 +12,28 @@ from hypothesis import strategies as st
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node, resource_work
 from quorate.agent.replica.controller import Replicas
-from quorate.agent.replica.here import REPLICAS_BY_VOLUME
 from quorate.agent.replica.verdict import own_error
 from quorate.agent.steps import Run
 from quorate.api import labels
-from quorate.api.baremetal import Drive
-from quorate.api.cluster_config import ClusterConfig
 from quorate.api.finalizers import AGENT, CONTROLLER
 from quorate.api.storage.drbd import Address, DrbdActual, DrbdConfig, DrbdErrors, ReplicaDrbd, ReplicaType
-from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica, ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
-from quorate.engine import Key, Reader
-from quorate.engine.cache import Cache
+from quorate.engine import Key
 from quorate.engine.simulation import Simulation, run
-from quorate.engine.store import ObjectList
 from tests.agent.machines import scripted_node
-from tests.agent.replica.builders import LLV, NOW, config, decided, kernel, logical_volume, replica, view, volume
+from tests.agent.replica.builders import (
+    LLV,
+    NOW,
+    config,
+    decided,
+    kernel,
+    logical_volume,
+    reader,
+    replica,
+    view,
+    volume,
+)
 
 RESOURCE = "pvc-1"
 
@@ -157,13 +162,9 @@ def test_a_disk_is_no_matter_before_anything_was_decided_of_its_replica() -> Non
         replicas, disk = Replicas(empty_node(sim)), logical_volume()
         disk = replace(disk, metadata=replace(disk.metadata, labels={labels.REPLICATED_VOLUME: RESOURCE}))
         assert disk.volume_name == RESOURCE
-        member, caches = new(config=config()), [Cache(cls) for cls in (LVMLogicalVolume, Drive, ClusterConfig)]
-        replicas_cache = Cache(ReplicatedVolumeReplica, indexes=[REPLICAS_BY_VOLUME])
-        reader = Reader([replicas_cache, *caches])
-        assert replicas.observe(reader, Key("", RESOURCE)) is None
+        assert replicas.observe(reader(new()), Key("", RESOURCE)) is None
         assert not replicas.have_begun_on(None, disk)
-        replicas_cache.replace(ObjectList((member,), "1"))
-        assert replicas.observe(reader, Key("", RESOURCE)) is not None
+        assert replicas.observe(reader(new(config=config())), Key("", RESOURCE)) is not None
         assert replicas.have_begun_on(None, disk)
         assert replicas.have_begun_on(disk, None)
 

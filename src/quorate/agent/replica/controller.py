@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -89,7 +88,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             observe=replicas.observe,
             decide=replicas.decide,
             indexes=(REPLICAS_BY_VOLUME,),
-            signals=(node.volumes.only(replicas.is_concerned),),
+            signals=(replicas,),
             rest=REST,
         ),
         duties(node),
@@ -108,13 +107,6 @@ def _disk_of(config: DrbdConfig) -> str:
     return (config.disk or "").removeprefix("/dev/")
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """A resource of which nothing can be said before it is looked at again."""
-
-    resource: str
-
-
 class Replicas:
     """Observes and decides with one node's memory."""
 
@@ -124,10 +116,19 @@ class Replicas:
         self._texts: dict[str, tuple[DrbdConfig, Text | None, str, str]] = {}
         self._crypto: tuple[str, frozenset[str]] = ("", frozenset())
 
-    def is_concerned(self, key: Key) -> bool:
-        """Whether something that happens to a resource is to be looked at: the end of work on it, or of a look, is."""
+    def subscribe(self, listener: Callable[[Key], None]) -> Callable[[], None]:
+        """What happens to resources, as a source of wake-ups. The end of work on one is told, and the end of a look."""
         occupied = self._node.hands.occupied
-        return not (occupied(resource_work(key.name)) or occupied(look_work(key.name)))
+
+        def happened(key: Key) -> None:
+            if occupied(resource_work(key.name)) or occupied(look_work(key.name)):
+                return
+            if self._is_only_to_be_looked_at(key.name):
+                self._look_at(key)
+            else:
+                listener(key)
+
+        return self._node.volumes.subscribe(happened)
 
     def are_concerned(self, before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
         """Whether something of a replica changes that there may be something to do about."""
@@ -137,14 +138,12 @@ class Replicas:
         """Whether anything was decided yet of the replica that a disk is for: when it begins, its disk is looked at."""
         return any(disk is not None and disk.volume_name in self._texts for disk in (before, after))
 
-    def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | Unseen | None:
+    def observe(self, reader: Reader, key: Key) -> tuple[View, ...] | None:
         """One view per replica of the volume on this node: one."""
         found = replicas_here(self._node, reader, key.name)
         if not found:
             self._forget(key.name)
             return None
-        if self._is_only_to_be_looked_at(key.name):
-            return Unseen(key.name)
         if len(found) == 1 and self._is_not_begun(found[0]):
             return None
         cluster = reader.get(ClusterConfig, CLUSTER)
@@ -156,10 +155,8 @@ class Replicas:
             elder = elder or replica.name
         return tuple(views)
 
-    def decide(self, views: tuple[View, ...] | Unseen, now: datetime, _: Random) -> Plan:
+    def decide(self, views: tuple[View, ...], now: datetime, _: Random) -> Plan:
         """The decisions about them, as one plan."""
-        if isinstance(views, Unseen):
-            return Plan(effects=(self._look_at(views.resource),))
         writes: list[Write] = []
         effects: list[Callable[[], None]] = []
         again: float | None = None
@@ -181,8 +178,10 @@ class Replicas:
     def _is_only_to_be_looked_at(self, resource: str) -> bool:
         """Whether the kernel has to be looked at, and nothing stands in the way: then there is nothing else to decide.
 
-        Something happens to a resource many times before it is at rest: a view of it would be made in vain each time.
+        Something happens to a resource many times before it is at rest: a pass over it would be made in vain each time.
         """
+        if resource not in self._texts:
+            return False
         memory, hands, sighting = self._node.memory, self._node.hands, self._node.memory.resource(resource)
         if sighting.current or sighting.error or not memory.whole_kernel.current or hands.busy(resource_work(resource)):
             return False
@@ -206,9 +205,9 @@ class Replicas:
             and not self._node.hands.busy(work)
         )
 
-    def _look_at(self, resource: str) -> Callable[[], None]:
-        look = Look(KERNEL, resource, after=BURST)
-        return self._node.work(look_work(resource), (look,), self._node.volumes, Key("", resource))
+    def _look_at(self, key: Key) -> None:
+        look = Look(KERNEL, key.name, after=BURST)
+        self._node.hands.start(look_work(key.name), (look,), Wake(self._node.volumes, key))
 
     def _view(
         self, reader: Reader, replica: ReplicatedVolumeReplica, resource: str, settings: ClusterConfigSpec, elder: str
