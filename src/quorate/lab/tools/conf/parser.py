@@ -237,8 +237,8 @@ class _Parser(Reader):
         if not colon:
             raise unscanned(self._peek(), ":")
         if not port.isdecimal():
-            raise unscanned(word._replace(text=port), "TK_INTEGER")
-        return Address(family, ip, self._in_range(word._replace(text=port), "port", 1, _HIGHEST_PORT))
+            raise unscanned(word.part(port), "TK_INTEGER")
+        return Address(family, ip, self._in_range(word.part(port), "port", 1, _HIGHEST_PORT))
 
     def _volume(self, number: Token) -> Volume:
         volume = [Volume(int(number.text), number.line)]
@@ -276,7 +276,7 @@ class _Parser(Reader):
             number = word.text.removeprefix("/dev/drbd")
             if not number.isdecimal():
                 raise unscanned(word, "minor")
-            return word._replace(text=number)
+            return word.part(number)
         if word.text != "minor":
             self._next()
         return self._integer()
