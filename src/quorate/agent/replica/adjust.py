@@ -12,7 +12,7 @@ from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, size_mark
 from quorate.agent.replica.kernel import difference, has_disk, is_diskful, link_difference, stand_alone
 from quorate.agent.replica.metadata import is_attached
-from quorate.agent.replica.verdict import FINE, Verdict, attempt, command_error, failed
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import ConnectionState, DiskState
 from quorate.drbd.outcomes import Outcome as Meaning
@@ -29,7 +29,7 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
         why = "file changed"
     alone = stand_alone(view.status) if not why else []
     if not why and not alone:
-        return Verdict(errors={"last_adjustment_error": None})
+        return cleared("last_adjustment_error")
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
     steps = commands.up_and_adjust(view, about) if view.status is None else commands.adjust(view, about)
     verdict = attempt(view, now, commands.ADJUST, about, steps)
@@ -95,7 +95,7 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
         return Verdict(
             steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale, errors=errors
         )
-    return Verdict(actual=actual, drop=stale, unsettled=bool(left))
+    return Verdict(actual=actual, drop=stale, unsettled=bool(left)) if actual or stale or left else FINE
 
 
 def recount(view: View, now: datetime, settled: bool) -> Verdict:

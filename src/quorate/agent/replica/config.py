@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from quorate.agent.replica.commands import CONFIG, write_config
-from quorate.agent.replica.verdict import Verdict, attempt, own_error
+from quorate.agent.replica.verdict import Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
 
 
@@ -16,7 +16,7 @@ def write_file(view: View, now: datetime, settled: bool) -> Verdict:
     if view.intended is None:
         return Verdict(unsettled=True)
     if view.written == view.intended.content:
-        return Verdict(errors={"last_config_error": None})
+        return cleared("last_config_error")
     if not settled:
         return Verdict(unsettled=True)
     steps = write_config(view, view.intended.content, view.intended.digest)

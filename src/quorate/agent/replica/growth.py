@@ -18,7 +18,7 @@ from datetime import datetime
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import all_established, anyone_primary, device, has_disk
 from quorate.agent.replica.looking import look_at_volumes
-from quorate.agent.replica.verdict import FINE, Verdict, attempt, own_error
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
 from quorate.api.meta import Bytes
 from quorate.api.storage.drbd import CommandError, ReplicaType
@@ -48,7 +48,7 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
     if status is None or shown is None or config.size is None or not has_disk(status):
         return FINE
     if shown.size * 1024 >= int(config.size):
-        return Verdict(errors={"last_resize_error": None})
+        return cleared("last_resize_error")
     if not settled or not is_responsible(view) or not all_established(config, status):
         return FINE
     if not view.volumes_current:

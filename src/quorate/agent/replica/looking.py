@@ -7,7 +7,7 @@ from datetime import datetime
 
 from quorate.agent.backoff import Patience
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK
-from quorate.agent.replica.verdict import FINE, Verdict, failed, own_error
+from quorate.agent.replica.verdict import FINE, Verdict, cleared, failed, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import FILE, KERNEL, LVM, Look, Step
 from quorate.api.storage.drbd import CommandError
@@ -29,7 +29,7 @@ def look_at_kernel(view: View, now: datetime, settled: bool) -> Verdict:
     """``status --json`` is the truth; after each event, and after each command of ours, it is asked for again."""
     kernel = view.kernel
     if kernel.current:
-        return Verdict(errors={"last_status_error": None})
+        return cleared("last_status_error")
     if view.busy and not view.hung:
         return Verdict(stop=True)  # its end marks the kernel once more and wakes us
     if kernel.look_at_all:

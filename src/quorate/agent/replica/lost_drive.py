@@ -49,7 +49,7 @@ def let_go_of_lost_disk(view: View, now: datetime, settled: bool) -> Verdict:
 def lost_at(reader: Reader, volume: LVMLogicalVolume | None) -> datetime | None:
     """When a drive under a logical volume counts as gone for good; None: none does, as things are."""
     drives = (reader.get(Drive, device.drive_uuid) for device in (volume.status.devices if volume is not None else ()))
-    moments = (gone_at(drive, _grace(reader)) for drive in drives if drive is not None)
+    moments = (gone_at(drive, _grace(reader)) for drive in drives if drive is not None and drive.leaving)
     return min(filter(None, moments), default=None)
 
 

@@ -17,7 +17,7 @@ from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, recover
 from quorate.agent.replica.kernel import has_disk, is_diskful
 from quorate.agent.replica.looking import look_at_volumes
-from quorate.agent.replica.verdict import Verdict, attempt, own_error
+from quorate.agent.replica.verdict import Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
 from quorate.api.storage.llv import LogicalVolumePhase
 
@@ -25,7 +25,7 @@ from quorate.api.storage.llv import LogicalVolumePhase
 def prepare_metadata(view: View, now: datetime, settled: bool) -> Verdict:
     """What must be so before a disk is attached."""
     if not is_diskful(view.config) or is_attached(view):
-        return Verdict(errors={"last_metadata_error": None})
+        return cleared("last_metadata_error")
     if not settled:
         return Verdict(unsettled=True)
     if not view.volumes_current:

@@ -11,7 +11,7 @@ from datetime import datetime
 from quorate.agent.backoff import Patience
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import all_established, device, has_disk, is_diskful, is_primary
-from quorate.agent.replica.verdict import FINE, Verdict, attempt
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import DiskState, DrbdStatus
 
@@ -24,7 +24,7 @@ def change_role(view: View, now: datetime, settled: bool) -> Verdict:
     if status is None:
         return FINE
     if view.config.primary == is_primary(status):
-        return Verdict(errors={"last_promotion_error": None})
+        return cleared("last_promotion_error")
     if not view.config.primary:
         return attempt(view, now, commands.ROLE, "secondary", (commands.demote(view, "secondary"),), patience=PATIENCE)
     if not settled or not may_promote(view, status):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from quorate.agent.backoff import Patience
@@ -47,8 +48,13 @@ class Verdict:
 
 FINE = Verdict()
 
-
 PATIENCE = Patience()
+
+
+@cache
+def cleared(error: str) -> Verdict:
+    """All is well, and what was said of it in this field of DrbdErrors holds no more."""
+    return Verdict(errors={error: None})
 
 
 def attempt(
