@@ -133,6 +133,23 @@ def test_of_a_volume_whose_pool_was_deleted_it_tells_that_nothing_could_be_repla
     run(main, seed=1)
 
 
+def test_of_a_volume_that_lost_its_status_it_tells_that_and_no_formation() -> None:
+    async def main(sim: Simulation) -> None:
+        async with formed(sim) as lab:
+            await lab.store.patch(ReplicatedVolume, "v", patch={"metadata": {"finalizers": None}})
+            await lab.store.delete(ReplicatedVolume, "v")
+            await lab.create("v", LEVEL.value.lower())
+            await lab.sleep(10)
+            story = await told(lab)
+            (wait, *others) = story.waits
+            assert (wait.what, wait.reason) == ("the volume", "StatusLost")
+            assert "may hold data and the volume's status is gone" in wait.message
+            assert "the volume" not in {each.what for each in others}
+            assert (story.phase, story.resilience) == ("Degraded", "nothing is known: its status is lost")
+
+    run(main, seed=1)
+
+
 def test_of_a_volume_without_room_it_tells_who_has_too_little() -> None:
     async def main(sim: Simulation) -> None:
         async with formed(sim) as lab:

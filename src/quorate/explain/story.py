@@ -7,7 +7,7 @@ from datetime import datetime
 from random import Random
 
 from quorate.api import conditions
-from quorate.api.conditions.rv import PublishSucceeded
+from quorate.api.conditions.rv import PublishSucceeded, StatusLost
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import StepStatus, Transition
 from quorate.api.storage.drbd import ReplicaType
@@ -26,7 +26,9 @@ from quorate.volumes.transitions.requests import Fate, fate_of, graces
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import deletion
 from quorate.volumes.volume.configuration import waits_for_class
+from quorate.volumes.volume.controller import without_status
 from quorate.volumes.volume.formation import form
+from quorate.volumes.volume.verdicts import status_lost
 from quorate.volumes.waits import Wait
 
 
@@ -91,7 +93,7 @@ def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
     view = observe(listing, name)
     if view is None:
         return None
-    rv = view.rv
+    rv, lost = view.rv, _status_lost(view)
     disks = disks_of(listing, view.rsp) if view.rsp is not None else {}
     status = rv.status if rv is not None else None
     return VolumeStory(
@@ -101,7 +103,7 @@ def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
         size=str(rv.spec.size) if rv is not None else "",
         storage_class=rv.spec.replicated_storage_class_name if rv is not None else "",
         promise=_promise(view),
-        resilience="it is being formed" if view.forming else effective.layout(view).message,
+        resilience=_resilience(view) if lost is None else "nothing is known: its status is lost",
         published_on=tuple(status.published_on) if status is not None else (),
         troubles=troubles(status.conditions, OF_VOLUMES) if status is not None else (),
         waits=tuple(_waits(view, now)),
@@ -130,6 +132,17 @@ def _promise(view: VolumeView) -> str:
     disks = "1 disk" if copies == 1 else f"{copies} disks"
     name = f"{configuration.replication} ({text(layout.diskful, layout.tie_breakers)})"
     return f"{name}: {goes_on}, every acknowledged write is on {disks} at least"
+
+
+def _resilience(view: VolumeView) -> str:
+    return "it is being formed" if view.forming else effective.layout(view).message
+
+
+def _status_lost(view: VolumeView) -> Wait | None:
+    """Why nothing is done about a volume that has replicas, or pieces of them, and no status."""
+    if view.rv is None or view.rv.deleting or not (lost := without_status(view)):
+        return None
+    return Wait(StatusLost.__name__, status_lost(lost).message)
 
 
 def _waits(view: VolumeView, now: datetime) -> Iterator[Waiting]:
@@ -191,6 +204,8 @@ def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
     wait: Wait | None = None
     if rv.deleting:
         wait = deletion.in_use(view) or deletion.take_apart(view).wait
+    elif (lost := _status_lost(view)) is not None:
+        wait = lost
     elif rv.status.configuration is None:
         wait = waits_for_class(view)
     elif view.forming:

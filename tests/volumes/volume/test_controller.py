@@ -172,6 +172,7 @@ def test_replicas_with_data_under_a_volume_without_status_are_left_alone() -> No
     found = {each.type: each for each in written(plan).conditions}
     assert found["StatusLost"].status == "True"
     assert "v-0, v-1 " in found["StatusLost"].message
+    assert written(plan).phase is VolumePhase.DEGRADED
     assert plan.events[0].warning
     again = decided(view.with_status(written(plan)))
     assert (again.steps, again.events) == ((), ()), "it has been said"

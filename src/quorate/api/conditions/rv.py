@@ -196,6 +196,6 @@ class StatusLost(ConditionType):
     REPLICAS_WITH_DATA_FOUND = true(
         "ReplicasWithDataFound",
         "Replicas hold data, and the volume's own status is gone.",
-        "Restore the status from a backup; or, if the data is not needed, delete the replicas.",
+        "Restore the status from a backup; or, if the data is not needed, delete the volume and make it anew.",
     )
     STATUS_PRESENT = false("StatusPresent", "The volume's status is there.")

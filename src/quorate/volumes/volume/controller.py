@@ -11,7 +11,7 @@ from quorate.api import conditions, finalizers, labels
 from quorate.api.conditions.rv import DualPrimaryLinkLost, Resilient
 from quorate.api.meta import Condition, ConditionStatus
 from quorate.api.storage import ReplicatedVolume
-from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.api.storage.rv import ReplicatedVolumeStatus, VolumePhase
 from quorate.api.struct import replace
 from quorate.engine import NOTHING, AddFinalizer, Patch, PatchStatus, Plan, PlanEvent, Write
 from quorate.volumes import places
@@ -78,7 +78,8 @@ def without_status(view: VolumeView) -> tuple[str, ...]:
 def _status_lost(view: VolumeView, lost: tuple[str, ...], now: datetime) -> Plan:
     rv, verdict = view.volume, status_lost(lost)
     found = conditions.merge(rv.status.conditions, [verdict], now=now, generation=rv.metadata.generation)
-    status = PatchStatus(rv, replace(rv, status=replace(rv.status, conditions=found, message=verdict.message[:1024])))
+    told = replace(rv.status, phase=VolumePhase.DEGRADED, message=verdict.message[:1024], conditions=found)
+    status = PatchStatus(rv, replace(rv, status=told))
     news = (PlanEvent(rv, "StatusLost", verdict.message, warning=True),) if found != rv.status.conditions else ()
     return Plan(status=status, events=news)
 
