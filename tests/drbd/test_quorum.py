@@ -297,6 +297,19 @@ def test_who_is_reachable_through_another_has_not_departed() -> None:
     assert [peer.departed for peer in view_of(config(), own, had_quorum=True).peers] == [True, False]
 
 
+@given(st.lists(st.sampled_from(("UpToDate", "Diskless", "DUnknown")), min_size=6, max_size=6))
+def test_a_members_own_report_among_the_others_changes_nothing(seen: list[str]) -> None:
+    """Whoever asks about all members gives each the same reports."""
+    others = ((1, 2), (0, 2), (0, 1))
+    reports = {
+        node_id: report(node_id, "UpToDate", dict(zip(others[node_id], seen[2 * node_id :], strict=False)))
+        for node_id in range(3)
+    }
+    without = {node_id: found for node_id, found in reports.items() if node_id != 0}
+    own = view_of(config(), reports[0], had_quorum=True, reports=reports)
+    assert own == view_of(config(), reports[0], had_quorum=True, reports=without)
+
+
 def test_whom_the_metadata_remembers_is_counted_whatever_the_files_say() -> None:
     alone = report(0, "UpToDate", {})
     remembering = view_of(config(peers=()), alone, had_quorum=False, remembered={5})

@@ -33,8 +33,8 @@ def view_of(
 ) -> MemberView:
     """What a member sees.
 
-    ``reports`` are members' own, by node id: the others' tell which peers are quorate, and who is still reachable
-    through whom. Without them no peer is taken for quorate, and whoever is not connected for departed.
+    ``reports`` are the members' own, by node id: they tell which peers are quorate, and who is still reachable through
+    whom. Without them no peer is taken for quorate, and whoever is not connected for departed.
     ``remembered`` are the diskful peers in this member's metadata, also those that its files no longer name; by default
     the ones that they name. ``heard_of`` are members that only its peers' metadata know.
     """
