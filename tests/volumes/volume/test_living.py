@@ -17,6 +17,7 @@ from quorate.engine import Create, Delete, Patch, Plan
 from quorate.volumes import attach, transitions
 from quorate.volumes.life import Advance, NewReplica
 from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.waits import Wait
 from tests.volumes.volume.making import (
     A,
     D,
@@ -120,6 +121,17 @@ def test_a_word_of_consent_about_a_replica_that_there_cannot_be_is_taken_back_wi
     plan = asked(Advance(spent_annotations=(annotation_keys.FORCE_REMOVE,)), changed(view, rv=rv))
     assert [event.reason for event in plan.events] == (["ForceRemoveRefused"] if told else [])
     assert all(meant in event.message for event in plan.events)
+
+
+def test_it_is_told_too_while_words_wait_because_something_has_just_changed(asked: Any) -> None:
+    view = formed()
+    said = {annotation_keys.FORCE_REMOVE: "other-0"}
+    rv = replace(view.volume, metadata=replace(view.volume.metadata, annotations=said))
+    view = changed(view, rv=rv).with_status(written(asked(Advance(), changed(view, rv=rv))))
+    waits = (Wait("NoQuorum", "somebody is away"),)
+    plan = asked(Advance(spent_annotations=(annotation_keys.FORCE_REMOVE,), waits=waits), view)
+    assert plan.status is None, "the words wait"
+    assert [event.reason for event in plan.events] == ["ForceRemoveRefused"]
 
 
 def test_a_step_is_written_alone(asked: Any) -> None:

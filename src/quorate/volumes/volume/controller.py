@@ -102,7 +102,9 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
         return Plan(transition=written, events=_events(rv, outcome, status), requeue_after=_soonest(outcome.again))
     patience = held_back(rv.status, status, now)
     if patience is not None:
-        return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
+        # What is said of the writes is said with them.
+        told = _events(rv, outcome, rv.status)
+        return Plan(writes=writes, events=told, requeue_after=_soonest(outcome.again, patience))
     again = _soonest(outcome.again)
     return Plan(
         writes=writes, status=PatchStatus(rv, intended), events=_events(rv, outcome, status), requeue_after=again
