@@ -48,10 +48,8 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
-#: Events of a kernel come in bursts. What follows, within so many seconds, one that changed nothing is looked at once…
-REST = 0.02
-#: … and so is what follows, within so many seconds, one that asks for a look: links come up together, and a copy goes
-#: through half a dozen states before it flows.
+#: Events of a kernel come in bursts: links come up together, and a copy goes through half a dozen states before it
+#: flows. So many seconds after the first, one look sees what came of them.
 BURST = 0.05
 
 _DEFAULTS = ClusterConfigSpec()
@@ -89,7 +87,6 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             decide=replicas.decide,
             indexes=(REPLICAS_BY_VOLUME,),
             signals=(replicas,),
-            rest=REST,
         ),
         duties(node),
         lost_drives(node),
