@@ -212,6 +212,6 @@ def test_the_patch_of_a_status_leads_from_one_to_the_other_and_leaves_unknown_fi
     before: WidgetStatus, after: WidgetStatus
 ) -> None:
     patch = PatchStatus(replace(W, status=before), replace(W, status=after)).patch
-    merged = merge.apply(with_unknown_fields(to_builtins(before)), patch)
+    merged = merge.apply(with_unknown_fields(to_builtins(before)), to_builtins(patch))
     assert merged == with_unknown_fields(to_builtins(after))
     assert bool(patch) == (before != after)

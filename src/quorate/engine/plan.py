@@ -11,7 +11,7 @@ A Plan can only be built if it keeps these rules; breaking one is a bug of the d
 
 Writes hold typed objects as observed and as intended; what is sent is the difference. So a field that this version
 does not know is never lost, and a difference that is empty is no write at all. Lists are replaced whole: a list has
-one writer.
+one writer. In a patch of status they are left typed.
 """
 
 from __future__ import annotations
@@ -283,12 +283,15 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
         return {}
     cls: type = type(before)
     names = {wire: name for name, wire in _wire_names(cls) if _differs(getattr(before, name), getattr(after, name))}
+    patch = {}
+    if not isinstance(after, Resource):
+        patch = {wire: value for wire, name in names.items() if _is_list(value := getattr(after, name))}
+        names = {wire: name for wire, name in names.items() if wire not in patch}
     if not names:
-        return {}
+        return patch
     merged = [name for name in names.values() if isinstance(getattr(before, name), Struct | dict)]
     old = to_builtins(_only(before, merged)) if merged else {}
     new = to_builtins(_only(after, names.values()))
-    patch = {}
     for wire in names:
         was, value = old.get(wire), new.get(wire)
         patch[wire] = difference(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
@@ -298,6 +301,11 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
 def _differs(before: object, after: object) -> bool:
     """Whether a field has changed. What is shared has not, and may be a ledger with a thousand entries."""
     return before is not after and before != after
+
+
+def _is_list(value: object) -> bool:
+    """Whether it is a list of structs: whoever sends it can see which of its items are still those that he has."""
+    return type(value) is tuple and bool(value) and isinstance(value[0], Struct)
 
 
 def _only(struct: Any, fields: Iterable[str]) -> Any:

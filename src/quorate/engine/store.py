@@ -29,7 +29,7 @@ from quorate.engine.selectors import EVERYTHING, Selector
 R = TypeVar("R", bound=Resource)
 
 #: A JSON merge patch (RFC 7386) as a dict tree: null removes, lists are replaced whole.
-MergePatch = Mapping[str, Any]
+MergePatch = Mapping[str, Any]  # of status, its lists may be tuples of wire types
 
 
 class EventType(StrEnum):

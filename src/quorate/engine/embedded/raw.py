@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from quorate.api.kind import Kind
+from quorate.api.meta import Resource
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import metadata, namespaces, pages, semantics, subscriptions
 from quorate.engine.embedded.admission import Admit, everybody
@@ -250,7 +251,7 @@ class RawStore:
         return await self._update(
             kind,
             (namespace, name),
-            change,
+            lambda tree, _: change(tree),
             subresource=subresource,
             resource_version=resource_version,
             dry_run=dry_run,
@@ -264,7 +265,7 @@ class RawStore:
         self,
         kind: Kind,
         key: Key,
-        change: Callable[[Tree], Any],
+        change: Callable[[Tree, Resource], Any],
         *,
         subresource: str,
         resource_version: str | None,
@@ -289,7 +290,7 @@ class RawStore:
             parts = rules.schema.read_with(changed) if changed else None
             before = old.tree if parts is None else old.tree_of(parts, fields)
             received = semantics.received(
-                rules, change(before), before, patch=patch, validation=validation, problems=problems
+                rules, change(before, old.typed), before, patch=patch, validation=validation, problems=problems
             )
             record = semantics.updated(
                 rules,

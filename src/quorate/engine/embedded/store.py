@@ -12,6 +12,7 @@ from quorate.engine import merge
 from quorate.engine.embedded.raw import RawStore
 from quorate.engine.embedded.record import FieldValidation, Key, version_number
 from quorate.engine.embedded.subscriptions import Subscription
+from quorate.engine.embedded.wording import in_words
 from quorate.engine.selectors import EVERYTHING, Selector
 from quorate.engine.store import MergePatch, ObjectList, WatchEvent
 from quorate.errors import BadRequest
@@ -75,7 +76,7 @@ class EmbeddedStore(RawStore):
         written = await self._update(
             cls.KIND,
             _address(cls.KIND, name, namespace),
-            lambda current: merge.apply(current, patch),
+            lambda current, _: merge.apply(current, patch),
             subresource="",
             resource_version=resource_version,
             dry_run=dry_run,
@@ -98,7 +99,9 @@ class EmbeddedStore(RawStore):
         written = await self._update(
             cls.KIND,
             _address(cls.KIND, name, namespace),
-            lambda current: merge.apply(current, {"status": patch}),
+            lambda current, last: merge.apply(
+                current, {"status": in_words(patch, current.get("status", {}), getattr(last, "status", None))}
+            ),
             subresource="status",
             resource_version=resource_version,
             dry_run=dry_run,

@@ -81,7 +81,7 @@ def _shape_list(value: list[Any], old: list[Any], node: Node, path: str, unknown
         if part is None:
             if items.default is not None and not items.nullable:
                 shaped = _default(items)
-        elif type(part) is dict and _unchanged(part, last, items):
+        elif part is last or (type(part) is dict and _unchanged(part, last, items)):
             shaped = last
         elif type(part) is not str:
             # Inside an item nothing is compared with an old one: it may be another item.
