@@ -36,7 +36,7 @@ from quorate.api.meta import Resource
 from quorate.engine.apply import Doubt, StillThere, apply
 from quorate.engine.cache import Cache
 from quorate.engine.clock import Clock
-from quorate.engine.controller import Controller, Watch, own_key
+from quorate.engine.controller import Controller, Watch, no_keys, own_key
 from quorate.engine.keys import Key, key_of
 from quorate.engine.logs import get_logger
 from quorate.engine.metrics import ControllerMetrics
@@ -116,7 +116,7 @@ class Worker(Generic[S]):
     @contextmanager
     def woken(self) -> Iterator[None]:
         """While inside, changes in the caches wake their keys."""
-        ends = [self._follow(watch) for watch in self.controller.watches]
+        ends = [self._follow(watch) for watch in self.controller.watches if watch.keys is not no_keys]
         ends += [signal.subscribe(self.queue.wake) for signal in self.controller.signals]
         try:
             yield
