@@ -52,7 +52,8 @@ async def run(config: Config, *, announce: Callable[[str], None]) -> None:
         announce(f"quorate is ready at {server.url}")
         announce(f"the maintenance broker: HTTP and Wall-E at {server.url}/cms/api, gRPC on {server.grpc}")
         if config.nodes:
-            announce(f"simulated: {config.nodes} nodes in {config.zones} zones with {config.drives} drives each")
+            zones = min(config.zones, config.nodes)
+            announce(f"simulated: {config.nodes} nodes in {zones} zones with {config.drives} drives each")
         announce(f"try: kubectl --kubeconfig {path} get nodes,lvg,drives")
         await stop.wait()
         _log.info("stopping")

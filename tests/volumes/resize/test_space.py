@@ -67,6 +67,7 @@ def test_what_is_said_while_room_is_missing() -> None:
     pending = not_granted(growing())
     assert pending is not None
     assert pending.reason == DiskAllocation.PENDING.code
+    assert pending.message == f"room to grow to {growing().volume.spec.size} is asked for"
     assert not_granted(of(THREE)) is None
     assert not_granted(with_ledgers(growing(), ROOM, ROOM, 0, 1, 2)) is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.rv import DiskAllocation
+from quorate.api.quantity import Quantity
 from quorate.disks.requests import State
 from quorate.volumes.resize.space import asked_size, reserve
 from quorate.volumes.view import VolumeView
@@ -14,9 +15,9 @@ def not_granted(view: VolumeView) -> Verdict | None:
     asked = asked_size(view)
     if asked is None:
         return None
-    room = reserve(view)
+    room, size = reserve(view), Quantity.of_bytes(asked)
     if room.state is State.REJECTED:
-        return DiskAllocation.REJECTED(f"no room to grow to {asked} bytes: {room.message}")
+        return DiskAllocation.REJECTED(f"no room to grow to {size}: {room.message}")
     if room.state is State.PENDING:
-        return DiskAllocation.PENDING(f"room to grow to {asked} bytes is asked for")
+        return DiskAllocation.PENDING(f"room to grow to {size} is asked for")
     return None

@@ -124,7 +124,8 @@ def quorum_configured(view: VolumeView) -> Verdict:
         return QuorumConfigured.QUORUM_CHANGE_IN_PROGRESS(f"{changing[0].type}: {told}" if told else "")
     promised, held = layout_of(view.configuration).minimum_redundancy, status.drbd.config.quorum_minimum_redundancy
     if held is None or held < promised:
-        return QuorumConfigured.QUORUM_BELOW_PROMISE(f"{held} copies are demanded of every write, {promised} promised")
+        told = f"up-to-date members that every write needs: {held or 1}; promised: {promised}"
+        return QuorumConfigured.QUORUM_BELOW_PROMISE(told)
     return QuorumConfigured.QUORUM_CONFIGURED()
 
 
