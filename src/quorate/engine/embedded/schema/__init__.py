@@ -46,6 +46,12 @@ class KindSchema:
         self._check = compile_check(self._node)
         self._decoder = TypedDecoder(kind)
         self._read_with: dict[frozenset[str], frozenset[str] | None] = {}
+        #: Parts that no rule of the whole object looks at.
+        self._apart = frozenset(
+            name
+            for name in self._node.properties
+            if not any(rule.program.fields is None or name in rule.program.fields for rule in self._node.rules)
+        )
 
     def read_with(self, changed: frozenset[str]) -> frozenset[str] | None:
         """The parts of an object that are looked at when these change; None: all of it.
@@ -95,6 +101,8 @@ class KindSchema:
         if self._node.has_rules:
             if causes.blocks_rules(faults):
                 faults.append(causes.RULES_NOT_CHECKED)
+            elif before is not None and part in self._apart:
+                faults += violations(tree.get(part), before.get(part, ABSENT), self._node.properties[part], part)
             else:
                 faults += violations(
                     self._visible(tree), ABSENT if before is None else self._visible(before), self._node
