@@ -14,7 +14,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from bench.shares import AGENTS, CONTROLLERS, OWNER, Shares
+from bench.shares import AGENTS, CONTROLLERS, OWNER, Shares, deciding
 from quorate.api import all_kinds, conditions
 from quorate.api.conditions.rv import Ready
 from quorate.api.meta import ObjectMeta
@@ -104,14 +104,17 @@ async def opened() -> AsyncIterator[EmbeddedStore]:
 
 
 @asynccontextmanager
-async def controlled(store: EmbeddedStore, written: Counter[tuple[str, str, str]]) -> AsyncIterator[Callable[[], bool]]:
+async def controlled(
+    store: EmbeddedStore, written: Counter[tuple[str, str, str]], shares: Shares
+) -> AsyncIterator[Callable[[], bool]]:
     """All controllers at work, and what they write counted; gives what says whether any of them has something to do."""
     token = OWNER.set(CONTROLLERS)
     counted: Any = Counted(store, CONTROLLERS, written)
     clock, chance = SystemClock(), random.Random(1)
     registry = CollectorRegistry()
+    controllers = [deciding(shares, each) for each in cluster_wide()]
     manager = Manager(
-        counted, cluster_wide(), clock=clock, random=chance, identity="bench", registry=registry, freeze_gc=True
+        counted, controllers, clock=clock, random=chance, identity="bench", registry=registry, freeze_gc=True
     )
 
     def busy() -> bool:
@@ -144,7 +147,7 @@ async def bed_on(store: EmbeddedStore, layout: Layout, shares: Shares) -> AsyncI
     cluster = Cluster(layout, clock=SystemClock(), seed=1)
     made = Bed(store, cluster, shares)
     async with AsyncExitStack() as ending:
-        await ending.enter_async_context(controlled(store, made.written))
+        await ending.enter_async_context(controlled(store, made.written, shares))
         await deliver(store, cluster.plans)
         token = OWNER.set(AGENTS)
         await ending.enter_async_context(cluster.running(lambda _: Counted(store, AGENTS, made.written)))

@@ -110,7 +110,7 @@ async def settled(layout: Layout, volumes: int, shares: Shares) -> AsyncIterator
         renewing = asyncio.create_task(_renew(made, nodes))
         template = await _Template.read(store, {group.name: group for group in groups})
         await _write(store, template, layout, volumes)
-        async with controlled(store, made.written) as made.busy:
+        async with controlled(store, made.written, shares) as made.busy:
             await made.until_rest()
             yield made
         renewing.cancel()

@@ -1,7 +1,8 @@
 """Who uses the CPU of one process: every turn of the event loop is booked to whoever owns it.
 
 A context variable says whose turn it is, and is inherited by tasks; within controllers, the name of a worker's task
-says which controller's it is. What other threads use is the store's: nothing else here has any.
+says which controller's it is. What other threads use is the store's: nothing else here has any. Of controllers it is
+told apart what they use to look and decide (the rest is writing, and being told of what was written).
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
+from quorate.engine import Controller
 from quorate.lab.driver import Driver
 from quorate.lab.machine import LabMachine
 
 OWNER: ContextVar[str] = ContextVar("owner", default="event loop")
 CONTROLLERS, AGENTS, HARDWARE, STORE = "controllers", "agents", "simulated hardware", "store's threads"
+#: At the end of a controller's name: its looking and deciding.
+DECIDING = ", deciding"
 #: The event loop between two turns; and who only looks on.
 LOOP, ONLOOKER = "event loop", "benchmark itself"
 
@@ -64,6 +69,22 @@ def booked() -> Iterator[Shares]:
         yield shares
     finally:
         events.Handle._run, LabMachine.run, Driver.run = kept  # type: ignore[method-assign]
+
+
+def deciding(shares: Shares, controller: Controller[Any]) -> Controller[Any]:
+    """The same controller, with its looking and deciding booked apart."""
+
+    def apart(function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            before = shares.switch(f"{CONTROLLERS}: {controller.name}{DECIDING}")
+            try:
+                return function(*arguments)
+            finally:
+                shares.switch(before)
+
+        return timed
+
+    return replace(controller, observe=apart(controller.observe), decide=apart(controller.decide))
 
 
 def _turn(shares: Shares, run: Callable[[Any], None]) -> Callable[[Any], None]:
