@@ -73,10 +73,11 @@ def booked() -> Iterator[Shares]:
 
 def deciding(shares: Shares, controller: Controller[Any]) -> Controller[Any]:
     """The same controller, with its looking and deciding booked apart."""
+    owner = f"{CONTROLLERS}: {controller.name}{DECIDING}"
 
     def apart(function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any) -> Any:
-            before = shares.switch(f"{CONTROLLERS}: {controller.name}{DECIDING}")
+            before = shares.switch(owner)
             try:
                 return function(*arguments)
             finally:
