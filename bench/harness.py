@@ -10,8 +10,10 @@ import os
 import platform
 import resource
 import statistics
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 RUNS = int(os.environ.get("QUORATE_BENCH_RUNS", "5"))
 
@@ -77,10 +79,9 @@ def alternate(
 
 
 def machine() -> str:
-    """What this ran on, for the record."""
-    return (
-        f"{os.cpu_count()} cores, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
-    )
+    """What this ran on, for the record. The same Python differs by a third in speed, by who built it."""
+    python = f"Python {platform.python_version()} ({Path(sys.executable).resolve()})"
+    return f"{os.cpu_count()} cores, {platform.machine()}, Linux {platform.release()}, {python}"
 
 
 def _brief(figures: Mapping[str, float]) -> str:
