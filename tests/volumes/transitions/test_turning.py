@@ -169,6 +169,23 @@ def test_the_last_copy_is_removed_by_nobody() -> None:
     assert story.shape() == "D0"
 
 
+def test_who_may_not_give_up_the_last_vote_is_told_where_another_good_copy_is() -> None:
+    story = begin(Replication.NONE, [D], 0, obedient=True)
+    story.add(1, D)
+    for _ in range(2):
+        story.controller()
+        story.agents()
+    assert story.shape() == "D0 (D1)"
+    story.lose(0)
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    for _ in range(4):
+        story.controller()
+        story.agents()
+    good = "that of v-1 on n1 is up to date, and gets one when the other is back"
+    assert f"LastCopy: v-0 on n0 is the last copy that has a vote; {good}" in story.waits()
+    assert story.shape() == "D0 (D1)"
+
+
 def test_a_lost_user_is_detached_by_force_when_nobody_asks_for_it_and_the_rest_serves() -> None:
     story = begin(BOTH, [D, D, D], 0)
     story.lose(0)

@@ -231,10 +231,18 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
         return here
     others = [each for each in voters(view.members) if each.name != member.name]
     if is_diskful(member) and not others:
-        return _wait("LastCopy", f"{named(view, [member.name])} is the last copy that has a vote", member.name)
+        return _last_copy(view, member)
     if has_consent(view, transition):
         return connected_still(view, (member,))
     return excuse_refused(view, () if member.excused else (member,))
+
+
+def _last_copy(view: VolumeView, member: Member) -> Wait:
+    told = f"{named(view, [member.name])} is the last copy that has a vote"
+    good = [each.name for each in view.members if each.hidden and is_diskful(each) and is_up_to_date(view, each.name)]
+    if good:
+        told = f"{told}; that of {named(view, good)} is up to date, and gets one when the other is back"
+    return _wait("LastCopy", told, member.name)
 
 
 def is_here(view: VolumeView, member: Member) -> bool:
