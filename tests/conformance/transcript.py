@@ -17,6 +17,8 @@ LONG = 500
 GENERATED_PREFIX = 58
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Versions are quoted in brackets or as JSON. An early object's may be 9 or 63, which stand in messages of their own right.
+_QUOTED = re.compile(r"(?<=[(\"])\d+(?=[)\"])")
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 
 
@@ -104,7 +106,7 @@ class Renaming:
 
     def _message(self, value: str) -> str:
         """The words of a refusal, which may quote versions or a whole object."""
-        return self._text(re.sub(r"\d+", lambda found: self._number(found[0]), value), "message")
+        return self._text(_QUOTED.sub(lambda found: self._number(found[0]), value), "message")
 
     def _number(self, digits: str) -> str:
         return self._name("rv", digits) if digits in self._versions else digits
