@@ -17,7 +17,7 @@ LONG = 500
 GENERATED_PREFIX = 58
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-#: Versions are quoted in brackets or as JSON. An early object's may be 9 or 63, which stand in messages of their own right.
+#: Versions are quoted in brackets or as JSON. An early object's may be 9 or 63, and such numbers stand elsewhere too.
 _QUOTED = re.compile(r"(?<=[(\"])\d+(?=[)\"])")
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 
