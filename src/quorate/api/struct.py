@@ -14,7 +14,9 @@ They are not tracked by the garbage collector (``gc=False``): wire data is a tre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
@@ -76,6 +78,12 @@ if TYPE_CHECKING:
 
 else:
     replace = msgspec.structs.replace
+
+
+@cache
+def attributes(cls: type) -> Mapping[str, str]:
+    """What the fields of a wire type are called in Python, by what they are called on the wire."""
+    return {field.encode_name: field.name for field in msgspec.structs.fields(cls)}
 
 
 def rule(expression: str, message: str, *, reason: str = "FieldValueInvalid") -> Meta:

@@ -26,7 +26,7 @@ import msgspec
 
 from quorate.api.codec import to_builtins
 from quorate.api.meta import Resource
-from quorate.api.struct import Struct
+from quorate.api.struct import Struct, attributes
 from quorate.engine.keys import key_of
 from quorate.engine.merge import difference
 from quorate.engine.selectors import EVERYTHING, Selector
@@ -282,7 +282,8 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
     if before is after:
         return {}
     cls: type = type(before)
-    names = {wire: name for name, wire in _wire_names(cls) if _differs(getattr(before, name), getattr(after, name))}
+    fields = attributes(cls).items()
+    names = {wire: name for wire, name in fields if _differs(getattr(before, name), getattr(after, name))}
     patch = {}
     if not isinstance(after, Resource):
         patch = {wire: value for wire, name in names.items() if _is_list(value := getattr(after, name))}
@@ -317,12 +318,6 @@ def _only(struct: Any, fields: Iterable[str]) -> Any:
 def _fields(struct: Any) -> tuple[str, ...]:
     found: tuple[str, ...] = struct.__struct_fields__
     return found
-
-
-@cache
-def _wire_names(cls: type) -> tuple[tuple[str, str], ...]:
-    """Every field, and what it is called on the wire."""
-    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(cls))
 
 
 @cache

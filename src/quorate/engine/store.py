@@ -28,8 +28,8 @@ from quorate.engine.selectors import EVERYTHING, Selector
 
 R = TypeVar("R", bound=Resource)
 
-#: A JSON merge patch (RFC 7386) as a dict tree: null removes, lists are replaced whole.
-MergePatch = Mapping[str, Any]  # of status, its lists may be tuples of wire types
+#: A JSON merge patch (RFC 7386) as a dict tree: null removes, lists are replaced whole. Of status, they may be typed.
+MergePatch = Mapping[str, Any]
 
 
 class EventType(StrEnum):

@@ -7,13 +7,11 @@ tree, at which nobody then looks again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from quorate.api.codec import to_builtins
+from quorate.api.struct import attributes
 from quorate.engine.embedded.record import Tree
 from quorate.engine.store import MergePatch
 
@@ -24,7 +22,7 @@ def in_words(patch: MergePatch, before: Tree, last: Any) -> MergePatch:
     words = dict(patch)
     for name, value in patch.items():
         if type(value) is tuple:
-            words[name] = _items(value, before.get(name, ()), getattr(last, _attributes(cls)[name]))
+            words[name] = _items(value, before.get(name, ()), getattr(last, attributes(cls)[name]))
     return words
 
 
@@ -33,9 +31,3 @@ def _items(items: tuple[Any, ...], before: Sequence[Any], last: Sequence[Any]) -
     places = zip(items[:shared], last[:shared], before[:shared], strict=True)
     kept = [words if item is known else to_builtins(item) for item, known, words in places]
     return [*kept, *to_builtins(items[shared:])]
-
-
-@cache
-def _attributes(cls: type) -> Mapping[str, str]:
-    """What fields are called in Python, by what they are called on the wire."""
-    return {field.encode_name: field.name for field in msgspec.structs.fields(cls)}

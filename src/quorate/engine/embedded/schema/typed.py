@@ -7,6 +7,7 @@ versions share memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from quorate.api.codec import convert, decoder
 from quorate.api.kind import Kind
 from quorate.api.meta import ObjectMeta, Resource
-from quorate.api.struct import Struct, replace
+from quorate.api.struct import Struct, attributes, replace
 from quorate.engine.embedded.record import Tree
 
 _ABSENT = object()
@@ -61,13 +62,14 @@ class _PartDecoder:
     def __init__(self, wanted: Any) -> None:
         self._type = wanted
         #: The attributes of a part that can be decoded field by field, by their names on the wire; None of any other.
-        self._names: dict[str, str] | None = None
+        self._names: Mapping[str, str] | None = None
         #: Of those that are lists of structs, the struct.
         self._items: dict[str, type[Struct]] = {}
         if isinstance(wanted, type) and issubclass(wanted, Struct):
-            fields = msgspec.structs.fields(wanted)  # type: ignore[arg-type]
+            cls: type = wanted
+            fields = msgspec.structs.fields(cls)
             if not any(field.required for field in fields):
-                self._names = {field.encode_name: field.name for field in fields}
+                self._names = attributes(cls)
                 items = {field.encode_name: _item_type(field.type) for field in fields}
                 self._items = {name: item for name, item in items.items() if item is not None}
 
