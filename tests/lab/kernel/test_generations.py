@@ -7,7 +7,7 @@ import pytest
 from quorate.lab.kernel import metadata as md
 from quorate.lab.kernel import status
 
-from .lab import MINOR, NAME, Lab
+from .lab import MIB, MINOR, NAME, Lab
 
 
 def attach(lab: Lab, i: int) -> None:
@@ -195,3 +195,30 @@ def test_of_two_that_wrote_alone_the_quorate_one_is_right() -> None:
     assert (lab.quorum(0), lab.quorum(1)) == (True, False)
     lab.heal()
     assert [lab.disks[i].read(0) for i in range(2)] == ["by 0", "by 0"]
+
+
+def test_a_new_copy_gets_what_its_source_takes_from_a_third_meanwhile() -> None:
+    """The third has not been told of the new copy yet, and so marks nothing for it."""
+    lab = Lab(3, options={"quorum": "off"}, size=256 * MIB)
+    lab.cut({0}, {1}, {2})
+    for i in (0, 1):
+        assert lab.kernels[i].disconnect(NAME, 2).ok
+        assert lab.kernels[i].del_peer(NAME, 2).ok
+        assert lab.kernels[i].forget_peer(NAME, 2).ok
+    lab.add_peer(1, 2)
+    assert lab.kernels[1].connect(NAME, 2).ok
+    lab.world.power_off("n2")
+    md.create(lab.disks[2], 7)
+    lab.world.power_on("n2")
+    assert lab.up(2).ok
+    lab.primary(0)
+    written = range(100, 2100, 50)
+    for block in written:
+        assert lab.write(0, block, block).state.value == "done"
+    assert lab.kernels[0].secondary(NAME).ok
+    lab.world.set_cut([("n0", "n1")])
+    while lab.peer(1, 2)["replication-state"] != "SyncSource":
+        lab.wait(0.1)
+    lab.heal(60)
+    assert lab.disk(2) == "UpToDate"
+    assert [lab.disks[2].read(block * 4096) for block in written] == list(written)

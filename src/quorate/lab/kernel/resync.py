@@ -153,13 +153,35 @@ def _copy(copying: Copying, budget: int) -> None:
         stop = min(end, start + budget)
         destination.copy_from(origin, start, stop)
         source.slot.bitmap.remove(start, stop)
-        for peer in target.device.peer_devices:
-            if peer.slot is not None and peer.now.repl is not Repl.ESTABLISHED:
-                peer.slot.bitmap.remove(start, stop)
+        target.slot.bitmap.remove(start, stop)
+        _mark_for_others(source, target, start, stop)
         budget -= stop - start
         source.sent += (stop - start) * BLOCK
         target.received += (stop - start) * BLOCK
         target.device.written += (stop - start) * BLOCK
+
+
+def _mark_for_others(source: PeerDevice, target: PeerDevice, start: int, stop: int) -> None:
+    """What the target got from the source, everybody else may lack.
+
+    All marks are set when a block comes, and cleared for those whom the source sees and who lack nothing of it toward
+    the source: it tells them of each other. Without this a third that copies from the target would miss what the
+    target took after the third's copy had passed it.
+    """
+    informed = {peer.connection.peer_id for peer in source.device.peer_devices if _lacks_nothing(peer, start, stop)}
+    for peer in target.device.peer_devices:
+        if peer is target or peer.slot is None or peer.slot.bitmap_index == -1:
+            continue
+        if peer.connection.peer_id in informed:
+            peer.slot.bitmap.remove(start, stop)
+        else:
+            peer.slot.bitmap.add(start, stop)
+
+
+def _lacks_nothing(peer: PeerDevice, start: int, stop: int) -> bool:
+    """Whether the peer is in sight, up to date, and has these blocks."""
+    in_sight = peer.now.repl >= Repl.ESTABLISHED and peer.now.disk is Disk.UP_TO_DATE
+    return in_sight and peer.slot is not None and not peer.slot.bitmap.count_within(start, stop)
 
 
 def _finish(copying: Copying, since: float) -> None:

@@ -139,7 +139,8 @@ def _count_members(resource: Resource) -> None:
         # Whoever asks at the same time gets in the way of each other, and tries again a little later.
         last = max(connection.loss_at or world.now for connection in reach.dead)
         wait = world.jitter(0.002, 0.02) if world.random.random() < 0.5 else world.jitter(0.02, 0.2)
-        world.at(last + wait, partial(_count_members, resource))
+        again = max(last, min(last + wait, world.count_limit(resource.kernel.name)))
+        world.at(again, partial(_count_members, resource))
         return
     resource.counting = False
     change = Change(resource, "lost-peer")

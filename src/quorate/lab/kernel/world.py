@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -42,6 +43,7 @@ class World:
         self._reconnects: dict[frozenset[str], list[float]] = {}
         self._hangs: dict[tuple[str, str], float] = {}
         self._counts: dict[str, list[float]] = {}
+        self._counts_before: dict[str, float] = {}
         self._awaited: dict[tuple[str, str], float] = {}
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -184,6 +186,10 @@ class World:
         """Timing hint for a replay: after a loss, the node and those it reaches count each other at this time."""
         self._counts.setdefault(node, []).append(at)
 
+    def expect_count_before(self, node: str, at: float) -> None:
+        """Timing hint for a replay: the node has counted when this time comes, whatever got in its way."""
+        self._counts_before[node] = at
+
     def loss_hint(self, observer: str, peer: str) -> float | None:
         """When a loss that happened now is to be noticed, if a hint says so."""
         hint = self._take(self._losses.get((observer, peer)))
@@ -199,6 +205,11 @@ class World:
     def count_hint(self, node: str) -> float | None:
         """When the members are to be counted, if a hint says so."""
         return self._take(self._counts.get(node))
+
+    def count_limit(self, node: str) -> float:
+        """By when the members are to be counted."""
+        limit = self._counts_before.get(node, math.inf)
+        return limit if limit >= self.now else math.inf
 
     def reconnect_hint(self, first: str, second: str) -> float | None:
         """When two nodes are to find each other, if a hint says so."""

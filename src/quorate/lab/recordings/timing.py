@@ -86,9 +86,11 @@ class Timing:
             for peer in sorted(peers):
                 theirs = [change for change in mine if change.peer == peer]
                 self._tell_loss(world, observer, theirs, now, until, began)
-            counted = _counted(mine, until)
-            if counted is not None:
+            counted, waited = _counted(mine, until)
+            if waited:
                 world.expect_count(observer, began + max(now, counted))
+            elif counted < math.inf:
+                world.expect_count_before(observer, began + max(now, counted))
 
     def _tell_loss(
         self, world: World, observer: str, changes: Sequence[_Change], now: float, until: float, began: float
@@ -119,18 +121,21 @@ class Timing:
         return any(len(_DISK.findall(text)) == 2 and _DISKLESS.search(text) for text in files.values())
 
 
-def _counted(changes: Sequence[_Change], until: float) -> float | None:
-    """When a member had counted those that are left after a loss before ``until``, if that kept it waiting.
+def _counted(changes: Sequence[_Change], until: float) -> tuple[float, bool]:
+    """When a member had counted those that are left after a loss before ``until``, and whether that kept it waiting.
 
-    It stays Unconnected until then, and then tries to connect.
+    It stays Unconnected until then, and then tries to connect. One that tries at once had counted before it was
+    Unconnected: that is all that is known then.
     """
     since: dict[str, float] = {}
     for change in changes:
         if change.state == "Unconnected" and change.at <= until:
             since[change.peer] = change.at
         elif change.peer in since:
-            return change.at if change.at - since[change.peer] > _AT_ONCE else None
-    return None
+            unconnected = since[change.peer]
+            waited = change.at - unconnected > _AT_ONCE
+            return change.at if waited else unconnected, waited
+    return math.inf, False
 
 
 def clocks(recording: Recording, slots: list[Slot], streams: Mapping[str, str]) -> dict[str, float]:
