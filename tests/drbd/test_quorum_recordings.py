@@ -25,8 +25,8 @@ from quorate.drbd.views import view_of
 from tests.drbd import recordings
 from tests.drbd.recordings import File, Moment, Step
 
-#: The kernel counts when something changes at a member. That a peer became quorate is word of mouth and no such change, so
-#: that a member without a disk can stand still beside quorate peers until it is made to count: the agent does (`recount`).
+#: The kernel counts when something changes at a member. That a peer became quorate is word of mouth and no such change:
+#: a member without a disk can stand still beside quorate peers until it is made to count, as agents do (`recount`).
 NOT_COUNTED_SINCE = {("diskless_own_quorum_32", "n3", "healed"), ("diskless_own_quorum_32", "n4", "healed")}
 
 RES = "/etc/drbd.d/pvc-1.res"
