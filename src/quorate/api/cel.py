@@ -19,6 +19,7 @@ import cel
 import msgspec
 
 from quorate.api.quantity import Quantity
+from quorate.api.struct import ONLY_OF_NEW
 from quorate.errors import InvalidRule
 
 #: Of how many values each rule is known to hold, at most.
@@ -32,23 +33,27 @@ _SUBJECT = re.compile(r"\b(?:self|oldSelf)\b(?:\.(\w+)\b(?!\())?")
 class Program:
     """A rule, compiled."""
 
-    __slots__ = ("_held", "_program", "fields", "is_transition", "rule")
+    __slots__ = ("_held", "_program", "fields", "is_of_new", "is_transition", "rule")
 
     rule: str
     #: Whether it compares with the old value.
     is_transition: bool
+    #: Whether it holds wherever there is an old value. The one use that rules make of ``optionalOldSelf``.
+    is_of_new: bool
     #: The fields of self that the rule looks at; None: it looks at self as a whole.
     fields: tuple[str, ...] | None
 
     def __init__(self, rule: str) -> None:
         """Compile; raises InvalidRule."""
+        self.is_of_new = rule.startswith(ONLY_OF_NEW)
+        tried = rule.removeprefix(ONLY_OF_NEW)
         try:
-            self._program = cel.compile(rule)
+            self._program = cel.compile(tried)
         except ValueError as error:
             raise InvalidRule(f"rule {rule!r} does not compile: {error}") from error
         self.rule = rule
-        self.is_transition = _OLD.search(rule) is not None
-        fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(rule))
+        self.is_transition = _OLD.search(tried) is not None
+        fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(tried))
         self.fields = None if None in fields else tuple(fields)
         #: Values for which it was found to hold, as JSON. Most writes leave alone what most rules look at.
         self._held: set[bytes] = set()
@@ -58,7 +63,7 @@ class Program:
 
         Raises InvalidRule where the rule cannot be evaluated: Kubernetes too refuses the object then.
         """
-        if self.is_transition and old_value is None:
+        if (self.is_transition and old_value is None) or (self.is_of_new and old_value is not None):
             return True
         new, old = self._narrowed(value), self._narrowed(old_value) if self.is_transition else None
         asked = msgspec.json.encode((new, old))

@@ -25,6 +25,10 @@ from msgspec import Meta, StructMeta
 S = TypeVar("S", bound="Struct")
 
 
+#: How a rule begins that is tried of new values only (``optionalOldSelf``).
+ONLY_OF_NEW = "oldSelf.hasValue() || "
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A CEL rule (``x-kubernetes-validations``): ``self`` is the value, ``oldSelf`` makes it a transition rule."""
@@ -35,10 +39,16 @@ class Rule:
     reason: str = "FieldValueInvalid"
     #: Where the error is reported, relative to the struct that carries the rule, such as ``.nodeName``.
     field_path: str = ""
+    #: Tried when the value is made, and never of one that is there already.
+    only_of_new: bool = False
 
-    def to_schema(self) -> dict[str, str]:
+    def to_schema(self) -> dict[str, Any]:
         """As the CRD and the embedded engine read it."""
-        schema = {"rule": self.expression, "message": self.message}
+        if self.only_of_new:
+            schema: dict[str, Any] = {"rule": f"{ONLY_OF_NEW}({self.expression})", "optionalOldSelf": True}
+        else:
+            schema = {"rule": self.expression}
+        schema["message"] = self.message
         if self.reason != "FieldValueInvalid":
             schema["reason"] = self.reason
         if self.field_path:

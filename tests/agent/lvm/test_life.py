@@ -122,9 +122,11 @@ def test_a_volume_without_the_tag_that_is_not_known_as_ours_is_left_alone_and_ou
 
 def test_lvms_own_words_are_reported_when_it_refuses_a_name() -> None:
     async def main(sim: Simulation) -> None:
-        rig = await Rig.begin(sim, FakeMachine())
+        # One that only a later LVM keeps for itself: those that we know of are not even tried.
+        refusal = Completed(5, "", 'Names including "_new" are reserved. Please choose a different LV name.')
+        rig = await Rig.begin(sim, FakeMachine(failing={"x_new": refusal}))
         await rig.store.create(lvg())
-        await rig.store.create(llv(lv_name="x_tdata"))
+        await rig.store.create(llv(lv_name="x_new"))
         rig.start()
         found = await _settled(rig)
         assert (found.status.phase, found.status.reason) == (LogicalVolumePhase.FAILED, "CommandFailed")

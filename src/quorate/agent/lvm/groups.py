@@ -35,6 +35,7 @@ from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus, Presence
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import why_no_group
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
 from quorate.api.struct import replace
@@ -78,6 +79,8 @@ def judge(view: GroupView, now: datetime) -> GroupDecision:
 
 def _judged(view: GroupView, now: datetime) -> GroupDecision:
     name = view.lvg.spec.actual_vg_name_on_the_node
+    if unusable := why_no_group(name):
+        return GroupDecision(_not_ready(view, [f"{unusable}."]))
     found = view.groups.named(name)
     takeable, refused = _drives(view)
     if len(found) > 1:

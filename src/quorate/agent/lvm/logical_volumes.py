@@ -57,6 +57,9 @@ _SUFFIX_LENGTH = 9
 
 def judge(piece: Piece, now: datetime) -> Decision:
     """What is to be reported of one logical volume, and done. Pure."""
+    if why := piece.unusable_name:
+        status = failed(piece.status, Failure.UNUSABLE_NAME.code, f"{why}.")
+        return Decision(status, release=piece.llv.deleting and piece.llv.metadata.finalizers == (finalizers.AGENT,))
     if piece.llv.deleting:
         return removed(piece, now)
     if piece.lvg is None:

@@ -27,6 +27,7 @@ from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import DrbdSettings
 from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import why_no_logical_volume
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeSpec, LVMLogicalVolumeStatus, UsedDevice
 from quorate.api.struct import replace
@@ -82,6 +83,14 @@ class Piece:
     def pool_name(self) -> str:
         """The thin pool; nothing for a thick volume."""
         return "" if self.spec.thin is None else self.spec.thin.pool_name
+
+    @property
+    def unusable_name(self) -> str:
+        """Why LVM must not be given its name, or its pool's; "" if it may, as it was when it made the volume."""
+        if self.lvg is None or self.was_created:
+            return ""
+        given = filter(None, (self.spec.actual_lv_name_on_the_node, self.pool_name))
+        return next(filter(None, (why_no_logical_volume(name, self.group_name) for name in given)), "")
 
     @property
     def group(self) -> SeenGroup | None:

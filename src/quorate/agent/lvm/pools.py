@@ -6,12 +6,15 @@ from quorate.agent.lvm import commands
 from quorate.agent.lvm.seen import SeenGroup, SeenVolumes
 from quorate.agent.steps import Run
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import why_no_logical_volume
 from quorate.api.storage.lvg import ThinPool, ThinPoolStatus
 
 
 def report(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> ThinPoolStatus:
     """A pool of the spec as it is on the node."""
     seen = volumes.get(f"{group.name}/{pool.name}")
+    if seen is None and (why := why_no_logical_volume(pool.name, group.name)):
+        return ThinPoolStatus(name=pool.name, message=f"{why}.")
     if seen is None:
         return ThinPoolStatus(name=pool.name, message=f"Volume group {group.name} has no thin pool {pool.name}.")
     if not seen.is_pool:
@@ -34,7 +37,8 @@ def report(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> ThinPoolSt
 
 def missing(pool: ThinPool, group: SeenGroup, volumes: SeenVolumes) -> Run | None:
     """The command that makes a pool which is not there."""
-    if volumes.get(f"{group.name}/{pool.name}") is not None or volumes.incomplete:
+    is_there = volumes.get(f"{group.name}/{pool.name}") is not None
+    if is_there or volumes.incomplete or why_no_logical_volume(pool.name, group.name):
         return None
     size = pool.size if pool.size.endswith("%") else str(int(Quantity(pool.size)))
     return commands.create_pool(group.name, pool.name, size)

@@ -9,6 +9,7 @@ from typing import Final
 from quorate.agent.operations import comparison, first_data, rejoining, zeroing
 from quorate.agent.operations.case import LATER, Case, Ruling, failed, pending
 from quorate.agent.steps import KERNEL, Look
+from quorate.api.reserved import why_no_resource
 from quorate.api.storage.drbdrop import OperationPhase, OperationType
 
 _Decision = Callable[[Case, datetime], Ruling]
@@ -28,6 +29,8 @@ def rule(case: Case, now: datetime) -> Ruling:
     known = _TYPES.get(operation.spec.type)
     if known is None:
         return failed(case, now, f"{operation.spec.type.value} is not supported by this agent")
+    if why := why_no_resource(case.resource):
+        return failed(case, now, why)
     if case.replica is None:
         return pending(case, f"waiting for the replica {operation.spec.drbd_resource_name} on this node")
     if case.busy:

@@ -26,6 +26,7 @@ from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
 from quorate.api.meta import VolumeName
 from quorate.api.names import CLUSTER, logical_volume
+from quorate.api.reserved import why_no_resource
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdErrors
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
@@ -141,6 +142,8 @@ class Replicas:
         if not found:
             self._forget(key.name)
             return None
+        if why := why_no_resource(key.name):
+            return tuple(self._never_touched(replica, key.name, why) for replica in found)
         if len(found) == 1 and self._is_not_begun(found[0]):
             return None
         cluster = reader.get(ClusterConfig, CLUSTER)
@@ -194,6 +197,8 @@ class Replicas:
         if drbd.config.datamesh_revision or replica.deleting or (drbd.status, drbd.errors, drbd.actual) != _NOTHING_YET:
             return False
         resource = replica.spec.replicated_volume_name
+        if why_no_resource(resource):
+            return False
         sighting, work = memory.resource(resource), resource_work(resource)
         return (
             sighting.current
@@ -254,6 +259,18 @@ class Replicas:
             duty_noted=not config.yields or is_noted(node, resource, config),
             elder=elder,
         )
+
+    def _never_touched(self, replica: ReplicatedVolumeReplica, resource: str, why: str) -> View:
+        """A view of what has such a name that even a look at it would be one at something else."""
+        memory = self._node.memory
+        seen, whole = memory.kernel.get(resource), memory.whole_kernel
+        kernel = KernelView(
+            known=whole.known,
+            current=whole.current,
+            status=None if seen is None else seen.value,
+            look_at_all=not whole.current and not whole.error and not self._node.hands.hung(KERNEL_LOOK),
+        )
+        return View(replica, self._node.name, resource, file="", temporary_file="", kernel=kernel, unusable_name=why)
 
     def _effects(self, view: View, decision: Decision, now: datetime) -> Iterable[Callable[[], None]]:
         node, work = self._node, resource_work(view.resource)

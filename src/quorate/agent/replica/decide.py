@@ -8,6 +8,7 @@ from dataclasses import replace as changed
 from datetime import datetime
 from typing import Any, Final
 
+from quorate.agent.node import KERNEL_LOOK
 from quorate.agent.replica import commands, deletion, report
 from quorate.agent.replica.adjust import adjust, forget, recount
 from quorate.agent.replica.algorithm import check_algorithm
@@ -23,7 +24,7 @@ from quorate.agent.replica.role import change_role
 from quorate.agent.replica.settling import held_back
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
 from quorate.agent.replica.view import View
-from quorate.agent.steps import Step
+from quorate.agent.steps import KERNEL, Look, Step
 from quorate.api.finalizers import AGENT
 from quorate.api.storage.drbd import CommandError, DrbdErrors
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
@@ -112,6 +113,8 @@ _SHOWN_AS: Final = {
 
 def decide(view: View, now: datetime) -> Decision:
     """One pass over one replica."""
+    if view.unusable_name:
+        return _never_touched(view)
     if view.elder:
         return _beside_an_elder(view)
     walk = _Walk(view, now)
@@ -203,6 +206,22 @@ def _end(view: View, now: datetime, walk: _Walk) -> Decision:
     if walk.through((wait_for_work, look_at_files)):
         walk.take(deletion.take_away(view, now))
     return walk.decision(realised=False)
+
+
+def _never_touched(view: View) -> Decision:
+    """The tools would take its name for something else, such as every resource of the node: it is only told of."""
+    if deletion.is_last(view):
+        if view.kernel.look_at_all:
+            return Decision(status=view.replica.status, steps=(Look(KERNEL),), work=KERNEL_LOOK)
+        if view.kernel.current and view.status is None:
+            return Decision(status=view.replica.status, release=True)
+    before = view.replica.status
+    by_hand = (
+        "" if view.status is None else "; the kernel has it: stop its users, and take it down by its parts, by hand"
+    )
+    error = own_error("UnusableName", f"nothing is done on this node: {view.unusable_name}{by_hand}")
+    drbd = replace(before.drbd, errors=replace(before.drbd.errors, last_config_error=error))
+    return Decision(status=replace(before, drbd=drbd))
 
 
 def _beside_an_elder(view: View) -> Decision:

@@ -20,6 +20,7 @@ from quorate.agent.memory import Outcome
 from quorate.agent.node import Node, Wake
 from quorate.agent.replica.here import REPLICAS_BY_VOLUME, replicas_here, volume_key
 from quorate.agent.steps import RemoveFile, Step, WriteFile
+from quorate.api.reserved import why_no_resource
 from quorate.api.storage.drbd import ConnectionState, DrbdConfig, DrbdStatus
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.drbd.resource_file import linked_peers
@@ -92,7 +93,7 @@ async def recall(node: Node) -> None:
             log.error("the notes of second primaries cannot be read", directory=directory, error=str(error))
             await node.clock.sleep(_RETRY)
     for name in names:
-        if name.endswith(_SUFFIX):
+        if name.endswith(_SUFFIX) and not why_no_resource(name.removesuffix(_SUFFIX)):
             await _recall_one(node, name.removesuffix(_SUFFIX))
 
 
@@ -129,6 +130,8 @@ def duties(node: Node) -> Controller[Noted]:
     memory = node.memory
 
     def observe(reader: Reader, key: Key) -> Noted | None:
+        if why_no_resource(key.name):
+            return None
         found, present = replicas_here(node, reader, key.name), memory.duties.get(key.name)
         if found:
             intended = Duty.of(found[0].status.drbd.config)

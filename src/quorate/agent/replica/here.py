@@ -26,7 +26,10 @@ REPLICAS_BY_VOLUME: Index[Any] = Index(ReplicatedVolumeReplica, BY_VOLUME, _volu
 
 
 def replicas_here(node: Node, reader: Reader, volume: str) -> list[ReplicatedVolumeReplica]:
-    """The replicas of a volume on this node, the oldest first. There should be one at most."""
+    """The replicas of a volume on this node, the oldest first. There should be one at most.
+
+    Whoever acts on them asks ``why_no_resource`` of the volume's name first.
+    """
     found = [
         replica
         for replica in reader.find(ReplicatedVolumeReplica, BY_VOLUME, volume)

@@ -88,6 +88,8 @@ class View:
     duty_noted: bool = True
     #: Another replica of the same volume on this node that was there first.
     elder: str = ""
+    #: Why no command may name the resource; "" if one may.
+    unusable_name: str = ""
 
     def has_lost_its_drive(self, now: datetime) -> bool:
         """Whether a drive under its logical volume is gone for good."""

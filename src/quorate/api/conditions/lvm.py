@@ -48,6 +48,11 @@ class LogicalVolumeFailure(ReasonCodes):
     THIN_POOL_NOT_FOUND = false("ThinPoolNotFound", "The group has no such thin pool.", "See the LVMVolumeGroup.")
     DEVICE_IN_USE = false("DeviceInUse", "Somebody holds the logical volume open.", "The message names who.")
     SOURCE_NOT_FOUND = false("SourceNotFound", "The file to fill it from is not on the node.", "Put it there.")
+    UNUSABLE_NAME = false(
+        "UnusableName",
+        "LVM gives the name a meaning of its own, or has no room for it; nothing is done with it.",
+        "Delete the object, and make one with another name.",
+    )
     CHECKSUM_MISMATCH = false(
         "ChecksumMismatch", "What was filled in is not what was asked for.", "See the source file."
     )

@@ -12,6 +12,7 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource, VolumeName
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import logical_volume_name
 from quorate.api.scalars import DevicePath, Message, ObjectRef, ReasonCode, Word
 from quorate.api.struct import Rule, Struct, growing_quantity, immutable, immutable_optional, positive_quantity
 
@@ -28,7 +29,7 @@ class LogicalVolumeType(StrEnum):
 class ThinSource(Struct):
     """Where a thin volume comes from."""
 
-    pool_name: Word
+    pool_name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN), logical_volume_name()]
 
 
 class LogicalVolumeSource(Struct):
@@ -53,7 +54,10 @@ class LVMLogicalVolumeSpec(Struct):
     )
 
     actual_lv_name_on_the_node: Annotated[
-        str, Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN), immutable("is immutable")
+        str,
+        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN),
+        logical_volume_name(),
+        immutable("is immutable"),
     ] = field(name="actualLVNameOnTheNode")
     type: Annotated[LogicalVolumeType, immutable("is immutable")]
     size: Annotated[

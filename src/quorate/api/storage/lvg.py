@@ -12,6 +12,7 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import logical_volume_name, volume_group_name
 from quorate.api.scalars import Count, DevicePath, Message, NodeRef, Word
 from quorate.api.storage.llv import LVM_NAME_PATTERN, UsedDevice
 from quorate.api.struct import Struct, immutable, list_map, list_set
@@ -34,7 +35,7 @@ class DeviceSelector(Struct):
 class ThinPool(Struct):
     """A thin pool to be made in the group."""
 
-    name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN)]
+    name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN), logical_volume_name()]
     size: Annotated[
         str,
         Meta(
@@ -57,7 +58,10 @@ class LVMVolumeGroupSpec(Struct):
     """Where the group is, and what is made in it."""
 
     actual_vg_name_on_the_node: Annotated[
-        str, Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN), immutable("is immutable")
+        str,
+        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN),
+        volume_group_name(),
+        immutable("is immutable"),
     ] = field(name="actualVGNameOnTheNode")
     local: LocalGroup
     device_selector: (

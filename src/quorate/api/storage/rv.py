@@ -12,6 +12,7 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import no_resource_rule
 from quorate.api.scalars import (
     MAX_MEMBERS,
     VOLUME_NAME_MAX_LENGTH,
@@ -169,6 +170,7 @@ class ReplicatedVolume(Resource):
             f"self.metadata.name.size() <= {VOLUME_NAME_MAX_LENGTH}",
             f"a volume's name has at most {VOLUME_NAME_MAX_LENGTH} characters: its replicas' names are longer",
         ),
+        no_resource_rule("metadata.name"),
     )
 
     spec: ReplicatedVolumeSpec

@@ -12,6 +12,7 @@ from quorate.api.groups import STORAGE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
+from quorate.api.reserved import no_resource_rule
 from quorate.api.scalars import MAX_MEMBERS, Count, Message, NodeRef, ObjectRef, ReplicaRef, VolumeRef, Word
 from quorate.api.storage.datamesh import NetworkAddresses, PendingTransition
 from quorate.api.storage.drbd import ReplicaDrbd, ReplicaType, State
@@ -142,6 +143,7 @@ class ReplicatedVolumeReplica(Resource):
             " self.metadata.name == self.spec.replicatedVolumeName + id)",
             "a replica's name is its replicatedVolumeName and -0 to -7",
         ),
+        no_resource_rule("spec.replicatedVolumeName"),
     )
 
     spec: ReplicatedVolumeReplicaSpec

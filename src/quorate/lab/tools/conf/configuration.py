@@ -16,6 +16,8 @@ from typing import NamedTuple
 from quorate.lab.tools.conf import parser
 from quorate.lab.tools.conf.model import Address, Connection, End, HostSection, Resource, Settings, Volume
 
+#: The other section of that name is in every file of ours, and in most others.
+_GLOBAL = "global"
 MAIN_FILE = "/etc/drbd.conf"
 #: What is given as the main file by whoever wants no other file read than the one under test.
 NOTHING = "/dev/null"
@@ -85,6 +87,10 @@ class Configuration:
         used = _Used()
         for entry in self._placed:
             resource = entry.resource
+            if resource.name == _GLOBAL:
+                raise ConfigInvalid(
+                    f"{entry.where(resource.line)}: conflicting use of resource section '{_GLOBAL}' ..."
+                )
             used.once(entry.where(resource.line), "resource section", resource.name)
             for host in resource.hosts:
                 used.once(entry.where(host.line), "host section", f"{resource.name}: on {host.name}")

@@ -97,7 +97,7 @@ class _Choice:
 def _choose(process: Process, configuration: Configuration, command: str, text: str) -> _Choice | int:
     name_and_peer, _, volume = text.partition("/")
     name, _, peer = name_and_peer.partition(":")
-    part = configuration.part(name, process.host.name)
+    part = configuration.part(name, process.host.name) or _with_minor(process, configuration, name)
     if part is None:
         process.err(f"'{name}' not defined in your config (for this host).\n")
         return _FAILED
@@ -111,6 +111,15 @@ def _choose(process: Process, configuration: Configuration, command: str, text: 
         process.err(f"Not a valid connection ({name}:{peer}) for this host\n")
         return _FAILED
     return _Choice(part, int(volume) if volume else None, peer or None)
+
+
+def _with_minor(process: Process, configuration: Configuration, name: str) -> Part | None:
+    """What ``minor-7`` means where no resource is called so."""
+    number = name.removeprefix("minor-")
+    if number == name or not number.isdecimal():
+        return None
+    parts = (configuration.part(each, process.host.name) for each in configuration.resources)
+    return next((part for part in parts if part and any(v.minor == int(number) for v in part.volumes)), None)
 
 
 class _Backend:

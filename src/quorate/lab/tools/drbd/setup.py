@@ -113,8 +113,11 @@ def _offset(arguments: Arguments, name: str) -> int | None:
 
 
 def _down(_process: Process, kernel: Kernel, arguments: Arguments) -> Reply:
-    reply = kernel.down(arguments.rest[0])
-    return Reply() if reply.code == Code.UNKNOWN_RESOURCE else reply
+    """One that is not there is down. ``all`` is every resource, whatever is called so; the first that stays is told."""
+    name = arguments.rest[0]
+    names = [each["name"] for each in kernel.status()] if name == "all" else [name]
+    replies = [reply for each in names if (reply := kernel.down(each)).code != Code.UNKNOWN_RESOURCE]
+    return next((reply for reply in replies if not reply.ok), Reply())
 
 
 _KernelCall = Callable[[Process, Kernel, Arguments], Reply]

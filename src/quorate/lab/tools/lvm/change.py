@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from quorate.lab.kernel import metadata
@@ -12,6 +13,12 @@ from quorate.lab.tools.lvm import sizes
 from quorate.lab.tools.process import Process
 
 _FAILED, _USAGE = 5, 3
+
+_NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")
+#: LVM's own parts of volumes; tried on LVM 2.03.16.
+_RESERVED = re.compile(
+    "_(cdata|cmeta|corig|cpool|cvol|wcorig|imeta|iorig|mimage|mlog|pmspare|rimage|rmeta|tdata|tmeta|vdata|vorigin)"
+)
 
 _VALUES = {
     "-n": "name",
@@ -275,6 +282,14 @@ def _named(process: Process, group: VolumeGroup, text: str) -> list[Run]:
 
 
 def _must_not_exist(group: VolumeGroup, name: str) -> None:
+    """Whether a volume may be called so, in LVM's words."""
+    if name in (".", "..") or not _NAME.fullmatch(name):
+        raise _Refused(f'Logical volume name "{name}" is invalid.')
+    for beginning in ("snapshot", "pvmove"):
+        if name.startswith(beginning):
+            raise _Refused(f'Names starting "{beginning}" are reserved. Please choose a different LV name.')
+    if part := _RESERVED.search(name):
+        raise _Refused(f'Names including "{part[0]}" are reserved. Please choose a different LV name.')
     if name in group.volumes:
         raise _Refused(f'Logical Volume "{name}" already exists in volume group "{group.name}"')
 
@@ -350,6 +365,8 @@ def vgcreate(process: Process, arguments: Arguments) -> None:
     name, *paths = arguments.rest or [""]
     if not name or not paths:
         raise UsageError(name)
+    if name in (".", "..") or not _NAME.fullmatch(name):
+        raise _Refused(f'New volume group name "{name}" is invalid.')
     if name in process.host.lvm.visible():
         raise _Refused(f"A volume group called {name} already exists.")
     group = process.host.lvm.create_group(name, [_member(process, path) for path in paths])

@@ -1,0 +1,1 @@
+"""Inputs that were made to do harm, and what each may cost."""
