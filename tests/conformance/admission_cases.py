@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.api import labels
+from quorate.api.finalizers import AGENT, CONTROLLER
 from tests.conformance.wire import JSON_PATCH, MERGE
 
 STORAGE = "/apis/storage.deckhouse.io/v1alpha1"
@@ -29,28 +30,38 @@ MINE, THEIRS, NOBODYS = "n1", "n2", ""
 
 Json = dict[str, Any]
 
+#: Kinds of a node, which a controller and an agent hold here.
+_HELD = {"Drive", "ReplicatedVolumeReplica", "LVMLogicalVolume", "LVMVolumeGroup", "DRBDResourceOperation"}
 
-def drive(name: str, node: str) -> Json:
-    spec = {"UUID": name, "SerialNumber": "s", "NodeId": "n"}
+
+def drive(name: str, node: str, said: str | None = None) -> Json:
+    """Of a node by its label; and by its spec, if that says another."""
+    spec = {"UUID": name, "SerialNumber": "s", "NodeId": _said(node, said)}
     return kubernetes_object("csi-baremetal.dell.com/v1", "Drive", name, node, spec)
 
 
-def replica(name: str, node: str) -> Json:
-    return _storage("ReplicatedVolumeReplica", name, node, {"replicatedVolumeName": name[:-2], "type": "TieBreaker"})
+def replica(name: str, node: str, said: str | None = None) -> Json:
+    spec = {"replicatedVolumeName": name[:-2], "type": "TieBreaker", "nodeName": _said(node, said)}
+    return _storage("ReplicatedVolumeReplica", name, node, spec)
 
 
-def logical_volume(name: str, node: str) -> Json:
+def logical_volume(name: str, node: str, said: str | None = None) -> Json:
     spec = {"actualLVNameOnTheNode": "lv", "type": "Thick", "size": "1Gi", "lvmVolumeGroupName": "g"}
     return _storage("LVMLogicalVolume", name, node, spec)
 
 
-def volume_group(name: str, node: str) -> Json:
-    spec = {"type": "Local", "local": {"nodeName": "n"}, "actualVGNameOnTheNode": "vg"}
+def volume_group(name: str, node: str, said: str | None = None) -> Json:
+    spec = {"type": "Local", "local": {"nodeName": _said(node, said)}, "actualVGNameOnTheNode": "vg"}
     return _storage("LVMVolumeGroup", name, node, spec)
 
 
-def operation(name: str, node: str) -> Json:
-    return _storage("DRBDResourceOperation", name, node, {"nodeName": "n", "drbdResourceName": "v-0", "type": "Verify"})
+def operation(name: str, node: str, said: str | None = None) -> Json:
+    spec = {"nodeName": _said(node, said), "drbdResourceName": "v-0", "type": "Verify"}
+    return _storage("DRBDResourceOperation", name, node, spec)
+
+
+def _said(node: str, said: str | None) -> str:
+    return said or node or "n"
 
 
 def attachment(name: str) -> Json:
@@ -61,22 +72,26 @@ def lease(name: str) -> Json:
     return kubernetes_object("coordination.k8s.io/v1", "Lease", name, NOBODYS, {"holderIdentity": "x"})
 
 
-def node(name: str) -> Json:
-    return kubernetes_object("v1", "Node", name, NOBODYS, {})
+def node(name: str, *, registered: bool = False) -> Json:
+    made = kubernetes_object("v1", "Node", name, NOBODYS, {})
+    if registered:
+        made["metadata"]["labels"] = {labels.REGISTERED: "agent"}
+    return made
 
 
 def namespace(name: str) -> Json:
     return kubernetes_object("v1", "Namespace", name, NOBODYS, {})
 
 
-def event(name: str) -> Json:
-    # A name like this is not a node's: an event is told by its kind alone.
-    about = {"kind": "Drive", "namespace": "default", "name": "d"}
+def event(name: str, reported_by: str, namespace: str = "default") -> Json:
+    about = {"kind": "Drive", "namespace": namespace, "name": "d"}
     return {
         **kubernetes_object("v1", "Event", name, NOBODYS, {}),
         "involvedObject": about,
         "reason": "Seen",
         "type": "Normal",
+        "reportingComponent": "quorate-agent",
+        "reportingInstance": reported_by,
     }
 
 
@@ -88,6 +103,8 @@ def kubernetes_object(version: str, kind: str, name: str, of: str, spec: Json) -
     meta: Json = {"name": name}
     if of:
         meta["labels"] = {labels.NODE: of}
+    if kind in _HELD:
+        meta["finalizers"] = [CONTROLLER, AGENT]
     return {"apiVersion": version, "kind": kind, "metadata": meta, **({"spec": spec} if spec else {})}
 
 
@@ -101,6 +118,16 @@ OF_A_NODE = {
 }
 
 
+#: A change of the spec of each that its schema allows; of an operation it allows none.
+CHANGES: dict[str, Json] = {
+    RVRS: {"spec": {"type": "Access"}},
+    LLVS: {"spec": {"size": "2Gi"}},
+    LVGS: {"spec": {"deviceSelector": {"slots": ["1"]}}},
+}
+TAINTED = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
+_ONLY_LABELS = "may change nothing of its Node but labels and status"
+
+
 @dataclass(frozen=True)
 class Case:
     """A write, tried as a dry run. ``refused`` is the reason of the refusal; empty: it is allowed."""
@@ -111,10 +138,16 @@ class Case:
     body: Any = None
     refused: str = ""
     content_type: str = MERGE
+    #: How the words of a refusal end; empty: whatever they are.
+    says: str = ""
 
 
 def _label(value: str | None) -> Json:
     return {"metadata": {"labels": {labels.NODE: value}}}
+
+
+def _labelled(name: str, value: str = "x") -> Json:
+    return {"metadata": {"labels": {name: value}}}
 
 
 #: What holds for everybody.
@@ -142,42 +175,119 @@ LABEL_CASES = [
     Case("of a kind of no node", "PATCH", f"{NODES}/n1", _label(THEIRS)),
 ]
 
+#: Beginnings of what an agent is told; the rest is the case's.
+_LABELLED = f"may write only objects with its label {labels.NODE}"
+_NAMED = "may write only objects whose spec names its node"
+_ONLY_STATUS = "may change nothing of it but its status, and take its own finalizer away"
+_ONLY_SPEC = "may change nothing of a Drive but its spec and status"
+_KUBELET = "may write its Node only where it made it (quorate.io/registered-by=agent): here a kubelet does"
+_EVENTS = "may write only Events in default that its node reports"
+_NOTHING = "may write nothing of this kind"
+_FORBIDDEN = "Forbidden"
+
+
+def _finalizers(*names: str) -> Json:
+    return {"metadata": {"finalizers": list(names)}}
+
+
 #: What the agent of node n1 may do.
 AGENT_CASES = [
     case
-    for collection, made in OF_A_NODE.items()
+    for collection in OF_A_NODE
+    for only in (_ONLY_SPEC if collection == DRIVES else _ONLY_STATUS,)
     for case in (
-        Case("create, mine", "POST", collection, made("new-0", MINE)),
-        Case("create, theirs", "POST", collection, made("new-0", THEIRS), "Forbidden"),
-        Case("create, nobody's", "POST", collection, made("new-0", NOBODYS), "Forbidden"),
-        Case("change mine", "PATCH", f"{collection}/mine-0", NOTE),
-        Case("change theirs", "PATCH", f"{collection}/theirs-0", NOTE, "Forbidden"),
-        Case("change nothing of theirs", "PATCH", f"{collection}/theirs-0", {}, "Forbidden"),
-        Case("take over nobody's", "PATCH", f"{collection}/nobodys-0", _label(MINE), "Forbidden"),
+        Case("change theirs", "PATCH", f"{collection}/theirs-0", NOTE, _FORBIDDEN, says=_LABELLED),
+        Case("change nothing of theirs", "PATCH", f"{collection}/theirs-0", {}, _FORBIDDEN, says=_LABELLED),
+        Case("take over nobody's", "PATCH", f"{collection}/nobodys-0", _label(MINE), _FORBIDDEN, says=_LABELLED),
+        Case("annotate mine", "PATCH", f"{collection}/mine-0", NOTE, _FORBIDDEN, says=only),
+        Case("label mine", "PATCH", f"{collection}/mine-0", _labelled("a"), _FORBIDDEN, says=only),
+        Case("hold mine", "PATCH", f"{collection}/mine-0", _finalizers(AGENT, "a.b/c"), _FORBIDDEN, says=only),
+        Case("let go of another's hold", "PATCH", f"{collection}/mine-0", _finalizers(AGENT), _FORBIDDEN, says=only),
+        Case("change nothing of mine", "PATCH", f"{collection}/mine-0", {}),
         Case("report on mine", "PATCH", f"{collection}/mine-0/status", REPORT),
-        Case("report on theirs", "PATCH", f"{collection}/theirs-0/status", REPORT, "Forbidden"),
-        Case("report on nobody's", "PATCH", f"{collection}/nobodys-0/status", REPORT, "Forbidden"),
-        Case("delete mine", "DELETE", f"{collection}/mine-0"),
-        Case("delete theirs", "DELETE", f"{collection}/theirs-0", None, "Forbidden"),
-        Case("delete all of mine", "DELETE", f"{collection}?labelSelector={labels.NODE}%3Dn1"),
-        Case("delete all", "DELETE", collection, None, "Forbidden"),
+        Case("report on theirs", "PATCH", f"{collection}/theirs-0/status", REPORT, _FORBIDDEN, says=_LABELLED),
+        Case("report on nobody's", "PATCH", f"{collection}/nobodys-0/status", REPORT, _FORBIDDEN, says=_LABELLED),
+        Case("delete mine", "DELETE", f"{collection}/mine-0", None, _FORBIDDEN),
+        Case("delete theirs", "DELETE", f"{collection}/theirs-0", None, _FORBIDDEN),
+        Case("delete all of mine", "DELETE", f"{collection}?labelSelector={labels.NODE}%3Dn1", None, _FORBIDDEN),
         Case("read theirs", "GET", f"{collection}/theirs-0"),
         Case("read all", "GET", collection),
     )
 ] + [
+    case
+    for collection, made in OF_A_NODE.items()
+    if collection != DRIVES
+    for case in (
+        Case("create", "POST", collection, made("new-0", MINE), _FORBIDDEN),
+        Case("let go of mine", "PATCH", f"{collection}/mine-0", _finalizers(CONTROLLER)),
+    )
+] + [
+    Case("change mine", "PATCH", f"{collection}/mine-0", change, _FORBIDDEN, says=_ONLY_STATUS)
+    for collection, change in CHANGES.items()
+] + [
+    case
+    for collection in OF_A_NODE
+    if collection != LLVS
+    for case in (
+        # It carries the agent's label, and another node's name.
+        Case("report on lent", "PATCH", f"{collection}/lent-0/status", REPORT, _FORBIDDEN, says=_NAMED),
+        Case("change lent", "PATCH", f"{collection}/lent-0", {}, _FORBIDDEN, says=_NAMED),
+    )
+] + [
+    Case("create, mine", "POST", DRIVES, drive("new-0", MINE)),
+    Case("create, theirs", "POST", DRIVES, drive("new-0", THEIRS), _FORBIDDEN, says=_LABELLED),
+    Case("create, nobody's", "POST", DRIVES, drive("new-0", NOBODYS), _FORBIDDEN, says=_LABELLED),
+    Case("create with another's NodeId", "POST", DRIVES, drive("new-0", MINE, THEIRS), _FORBIDDEN, says=_NAMED),
+    Case("move a drive", "PATCH", f"{DRIVES}/mine-0", {"spec": {"Path": "/dev/sdz"}}),
+    Case("give a drive away", "PATCH", f"{DRIVES}/mine-0", {"spec": {"NodeId": THEIRS}}, _FORBIDDEN, says=_NAMED),
     Case("its own lease", "PATCH", f"{LEASES}/quorate-agent-n1", {"spec": {"holderIdentity": "y"}}),
-    Case("another's lease", "PATCH", f"{LEASES}/quorate-agent-n2", {"spec": {"holderIdentity": "y"}}, "Forbidden"),
-    Case("a new lease of another", "POST", LEASES, lease("quorate-agent-n3"), "Forbidden"),
-    Case("the leader's lease", "POST", LEASES, lease("quorate-controller"), "Forbidden"),
-    Case("its lease elsewhere", "POST", LEASES_ELSEWHERE, lease("quorate-agent-n1"), "Forbidden"),
-    Case("its own node", "PATCH", f"{NODES}/n1", NOTE),
+    Case("another's lease", "PATCH", f"{LEASES}/quorate-agent-n2", {"spec": {"holderIdentity": "y"}}, _FORBIDDEN,
+         says="may write only its own Lease"),
+    Case("a new lease of another", "POST", LEASES, lease("quorate-agent-n3"), _FORBIDDEN),
+    Case("the leader's lease", "POST", LEASES, lease("quorate-controller"), _FORBIDDEN),
+    Case("its lease elsewhere", "POST", LEASES_ELSEWHERE, lease("quorate-agent-n1"), _FORBIDDEN),
+    Case("delete its lease", "DELETE", f"{LEASES}/quorate-agent-n1", None, _FORBIDDEN),
+    Case("its own node's zone", "PATCH", f"{NODES}/n1", _labelled("topology.kubernetes.io/zone")),
+    Case("its own node's rack", "PATCH", f"{NODES}/n1", _labelled("maintenance.quorate.io/rack")),
     Case("its own node's status", "PATCH", f"{NODES}/n1/status", BOOT),
-    Case("another's node", "PATCH", f"{NODES}/n2", NOTE, "Forbidden"),
-    Case("another's node's status", "PATCH", f"{NODES}/n2/status", BOOT, "Forbidden"),
-    Case("another node", "POST", NODES, node("n3"), "Forbidden"),
-    Case("delete its own node", "DELETE", f"{NODES}/n1", None, "Forbidden"),
-    Case("an event", "POST", EVENTS, event("e")),
-    Case("a kind of no node", "POST", ATTACHMENTS, attachment("x"), "Forbidden"),
-    Case("a namespace", "POST", NAMESPACES, namespace("x"), "Forbidden"),
-    Case("delete a namespace", "DELETE", f"{NAMESPACES}/quorate-system", None, "Forbidden"),
+    Case("its own node's role", "PATCH", f"{NODES}/n1", _labelled("node-role.kubernetes.io/x"), _FORBIDDEN,
+         says="may not set the label node-role.kubernetes.io/x"),
+    Case("a restricted label", "PATCH", f"{NODES}/n1", _labelled("node-restriction.kubernetes.io/x"), _FORBIDDEN,
+         says="may not set the label node-restriction.kubernetes.io/x"),
+    Case("its own node's taints", "PATCH", f"{NODES}/n1", TAINTED, _FORBIDDEN, says=_ONLY_LABELS),
+    Case("cordon itself", "PATCH", f"{NODES}/n1", {"spec": {"unschedulable": True}}, _FORBIDDEN, says=_ONLY_LABELS),
+    Case("the broker's notes", "PATCH", f"{NODES}/n1", NOTE, _FORBIDDEN, says=_ONLY_LABELS),
+    Case("no longer registered", "PATCH", f"{NODES}/n1", _labelled("quorate.io/registered-by"), _FORBIDDEN,
+         says=_KUBELET),
+    Case("another's node", "PATCH", f"{NODES}/n2", NOTE, _FORBIDDEN, says="may write only its own Node"),
+    Case("another's node's status", "PATCH", f"{NODES}/n2/status", BOOT, _FORBIDDEN,
+         says="may write only its own Node"),
+    Case("another node", "POST", NODES, node("n3"), _FORBIDDEN, says="may write only its own Node"),
+    Case("delete its own node", "DELETE", f"{NODES}/n1", None, _FORBIDDEN),
+    Case("an event", "POST", EVENTS, event("e", MINE)),
+    Case("another's event", "POST", EVENTS, event("e", THEIRS), _FORBIDDEN, says=_EVENTS),
+    Case("nobody's event", "POST", EVENTS, event("e", NOBODYS), _FORBIDDEN, says=_EVENTS),
+    Case("an event elsewhere", "POST", f"{NAMESPACES}/quorate-system/events",
+         event("e", MINE, "quorate-system"), _FORBIDDEN, says=_EVENTS),
+    Case("a kind of no node", "POST", ATTACHMENTS, attachment("x"), _FORBIDDEN),
+    Case("a namespace", "POST", NAMESPACES, namespace("x"), _FORBIDDEN),
+    Case("delete a namespace", "DELETE", f"{NAMESPACES}/quorate-system", None, _FORBIDDEN),
 ]  # fmt: skip
+
+#: What the agent of n2 may do, whose Node a kubelet keeps.
+KUBELET_CASES = [
+    Case("a label", "PATCH", f"{NODES}/n2", _labelled("maintenance.quorate.io/rack"), _FORBIDDEN, says=_KUBELET),
+    Case("to be an agent's", "PATCH", f"{NODES}/n2", _labelled("quorate.io/registered-by", "agent"), _FORBIDDEN,
+         says=_KUBELET),
+    Case("its status", "PATCH", f"{NODES}/n2/status", BOOT, _FORBIDDEN, says=_KUBELET),
+    Case("a drive of n1", "PATCH", f"{DRIVES}/lent-0", {}, _FORBIDDEN, says=_LABELLED),
+]  # fmt: skip
+
+#: What only RBAC refuses: it is of no harm, and not an agent's.
+READ_CASES = [
+    Case("the volumes", "GET", f"{STORAGE}/replicatedvolumes", None, _FORBIDDEN),
+    Case("the attachments", "GET", ATTACHMENTS, None, _FORBIDDEN),
+    Case("the claims", "GET", "/api/v1/persistentvolumeclaims", None, _FORBIDDEN),
+    Case("the broker's ledger", "GET", "/apis/maintenance.quorate.io/v1alpha1/brokerledgers", None, _FORBIDDEN),
+    Case("the cluster's settings", "GET", "/apis/quorate.io/v1alpha1/clusterconfigs"),
+]

@@ -15,7 +15,7 @@ A write travels through these, top to bottom:
 Readers see a write, watchers hear of it and its writer is answered only when it is on the disk.
 """
 
-from quorate.engine.embedded.admission import Admit, everybody, forbidden
+from quorate.engine.embedded.admission import Admit, Attempt, everybody, forbidden
 from quorate.engine.embedded.database import Database
 from quorate.engine.embedded.record import Change, Deleted, FieldValidation, Page, Record, Written
 from quorate.engine.embedded.state import HistoryLimits
@@ -24,6 +24,7 @@ from quorate.engine.embedded.subscriptions import Subscription
 
 __all__ = [
     "Admit",
+    "Attempt",
     "Change",
     "Database",
     "Deleted",

@@ -17,7 +17,7 @@ from quorate.api.kind import Kind
 from quorate.api.meta import Resource
 from quorate.engine.clock import Clock
 from quorate.engine.embedded import metadata, namespaces, pages, semantics, subscriptions
-from quorate.engine.embedded.admission import Admit, everybody
+from quorate.engine.embedded.admission import Admit, Attempt, everybody
 from quorate.engine.embedded.committer import InlineCommitter, ThreadCommitter
 from quorate.engine.embedded.database import Database
 from quorate.engine.embedded.expiry import Expiry, expires
@@ -218,7 +218,7 @@ class RawStore:
             raise semantics.unwritable(kind, error) from error
         if meta.get("resourceVersion", "0") != "0" and not dry_run:
             raise InternalError("resourceVersion should not be set on objects to be created")
-        admit(record)
+        admit(Attempt(None, record))
         existing = self._queue.current(kind, key)
         if existing is not None:
             await self._queue.settle(kind, key)
@@ -301,7 +301,7 @@ class RawStore:
                 status=subresource == "status",
                 patch=patch,
             )
-            admit(old)
+            admit(Attempt(old, record or old, status=subresource == "status"))
         except ApiError:
             await self._queue.settle(kind, key)
             raise
@@ -346,7 +346,7 @@ class RawStore:
             semantics.check_deletion(old, uid=uid, resource_version=resource_version)
             if namespaces.is_namespace(kind):
                 namespaces.check_deletion(name)
-            admit(old)
+            admit(Attempt(old, None))
         except ApiError:
             await self._queue.settle(kind, key)
             raise

@@ -21,7 +21,7 @@ from quorate.errors import (
     UnsupportedMediaType,
 )
 from quorate.server.kubernetes import patches, status
-from quorate.server.kubernetes.admission import admission_of
+from quorate.server.kubernetes.admission import admission_of, authorize
 from quorate.server.kubernetes.bodies import Parsed
 from quorate.server.kubernetes.negotiation import Format, negotiate
 from quorate.server.kubernetes.options import (
@@ -81,7 +81,9 @@ class Resources:
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Answer a request about ``target``."""
-        return await self._handlers[_verb(request.method, target)](request, target)
+        verb = _verb(request.method, target)
+        authorize(request[CALLER], verb, target)
+        return await self._handlers[verb](request, target)
 
     async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = list_options(request.query)
@@ -173,7 +175,7 @@ class Resources:
             uid=options.uid,
             resource_version=options.resource_version,
             dry_run=options.dry_run,
-            admit=admission_of(request[CALLER], deleting=True),
+            admit=admission_of(request[CALLER]),
         )
         if not done.gone:
             return _answer(await _one(done.record, renderer), renderer)
@@ -185,7 +187,7 @@ class Resources:
         how = delete_options(request.query, await read_optional_tree(request))
         renderer = self._list_renderer(request, target)
         page = self._page(target, options)
-        admit = admission_of(request[CALLER], deleting=True)
+        admit = admission_of(request[CALLER])
         for begin in range(0, len(page.records), _TOGETHER):
             some = page.records[begin : begin + _TOGETHER]
             await asyncio.gather(*(self._delete_if_same(record, admit, dry_run=how.dry_run) for record in some))

@@ -1,6 +1,6 @@
-"""``kubectl auth whoami`` and ``kubectl auth can-i``: everybody may use every verb.
+"""``kubectl auth whoami`` and ``kubectl auth can-i``: people may use every verb.
 
-Which objects an agent may write is not a matter of verbs: admission refuses it the others, as on a real API server.
+An agent is told the same, and is refused what its role has not got when it tries (``admission``).
 """
 
 from __future__ import annotations
