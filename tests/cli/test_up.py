@@ -155,6 +155,22 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path) -> None:
     assert database.read_bytes() == damaged
 
 
+def test_a_lost_database_is_not_replaced_by_an_empty_one_unless_somebody_says_so(tmp_path: Path) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
+    with running(tmp_path) as config:
+        last = int(call(config, NAMESPACES, namespace)["metadata"]["resourceVersion"])
+    (tmp_path / "quorate.db").unlink()
+    code, said = refused("--data", str(tmp_path))
+    assert code == 5
+    assert "quorate.db is missing, and changes up to version" in said
+    assert "--accept-loss" in said
+    assert not (tmp_path / "quorate.db").exists()
+    with running(tmp_path, "--accept-loss") as config:
+        assert int(call(config, f"{NAMESPACES}/default")["metadata"]["resourceVersion"]) > last
+    with running(tmp_path):
+        pass
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -17,6 +17,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--http", default="127.0.0.1:8790", show_default=True, help="HOST:PORT; port 0 lets the system choose.")
 @click.option("--grpc", default="127.0.0.1:8791", show_default=True, help="HOST:PORT; port 0 lets the system choose.")
 @click.option("--state", type=_FILE, help="The file for everything that must survive; without it, nothing does.")
+@click.option("--accept-loss", is_flag=True, help="Go on without acknowledged changes that the state file has lost.")
 @click.option("--users", type=_FILE, help="A file of who may ask, with the digests of their tokens.")
 @click.option("--tls-certificate", type=_FILE, help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", type=_FILE, help="A PEM file with its private key.")
@@ -28,6 +29,7 @@ def broker(
     http: str,
     grpc: str,
     state: Path | None,
+    accept_loss: bool,
     users: Path | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
@@ -55,4 +57,4 @@ def broker(
     )
     os.umask(0o077)  # the state says who does what
     begin_log(log_level, log_format)
-    asyncio.run(run(cluster, state, addresses[0], addresses[1], security, announce=click.echo))
+    asyncio.run(run(cluster, state, addresses[0], addresses[1], security, announce=click.echo, accept_loss=accept_loss))

@@ -22,8 +22,9 @@ from quorate.cli.process_log import begin_log, log_options
 @click.option("--nodes", type=int, help="How many simulated nodes to start; 0 for none.")
 @click.option("--zones", type=int, help="How many zones they stand in.")
 @click.option("--drives", type=int, help="How many drives each of them has.")
+@click.option("--accept-loss", is_flag=True, help="Go on without acknowledged changes that the database has lost.")
 @log_options
-def up(file: Path | None, **flags: str | int | None) -> None:
+def up(file: Path | None, accept_loss: bool, **flags: str | int | None) -> None:
     """Run the embedded engine, its Kubernetes API, the controllers and simulated nodes in this process.
 
     Prints a line with "ready" when it serves. SIGTERM and SIGINT stop it gracefully. Settings come from the
@@ -37,4 +38,4 @@ def up(file: Path | None, **flags: str | int | None) -> None:
     config = load(file, os.environ, flags).config
     os.umask(0o077)  # the store holds secrets, also in a directory that somebody else made
     begin_log(config.log_level, config.log_format)
-    asyncio.run(run(config, announce=click.echo))
+    asyncio.run(run(config, announce=click.echo, accept_loss=accept_loss))

@@ -18,6 +18,7 @@ from quorate.api import all_kinds
 from quorate.config import Config
 from quorate.engine.clock import Clock, SystemClock
 from quorate.engine.embedded import EmbeddedStore
+from quorate.engine.health import Health
 from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
 from quorate.lab.cluster import Cluster
@@ -31,6 +32,7 @@ from quorate.server.broker.access import OneToken
 from quorate.server.broker.listening import Address, Security
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, AgentTokens, Facade, is_loopback, listen
+from quorate.server.kubernetes.callers import TokenFile
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
 from quorate.server.leading import leading
 
@@ -40,14 +42,17 @@ _log = get_logger(__name__)
 _SEED = 0
 
 
-async def run(config: Config, *, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; ``announce`` gets the lines for a person."""
+async def run(config: Config, *, announce: Callable[[str], None], accept_loss: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT; ``announce`` gets the lines for a person.
+
+    ``accept_loss``: also where acknowledged changes are missing in the store.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_, stop.set)
     # Decisions make secrets from it, so it must be one that nobody can guess.
-    async with standalone(config, clock=SystemClock(), chance=random.SystemRandom()) as server:
+    async with standalone(config, clock=SystemClock(), chance=random.SystemRandom(), accept_loss=accept_loss) as server:
         path = config_path(config) / "kubeconfig"
         announce(f"quorate is ready at {server.url}")
         announce(f"the maintenance broker: HTTP and Wall-E at {server.url}/cms/api, gRPC on {server.grpc}")
@@ -68,14 +73,18 @@ class Up:
 
 
 @asynccontextmanager
-async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> AsyncIterator[Up]:
+async def standalone(
+    config: Config, *, clock: Clock, chance: random.Random, accept_loss: bool = False
+) -> AsyncIterator[Up]:
     """Everything running, for as long as the block lasts; ended in reverse: controllers, servers, store."""
     data = _prepared(config_path(config))
     access, certificates = _security(config, data, clock)
     security = Security(_broker_access(access), certificates)
     registry = CollectorRegistry()
     async with AsyncExitStack() as ending:
-        store = await EmbeddedStore.open(data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance)
+        store = await EmbeddedStore.open(
+            data / "quorate.db", kinds=all_kinds(), clock=clock, random=chance, accept_loss=accept_loss
+        )
         ending.push_async_callback(store.close)
         led = leading(
             store,
@@ -97,7 +106,7 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             chance=chance,
             access=access,
             registry=registry,
-            health=led.manager.health,
+            health=lambda: _health(led.manager.health(), store),
             routes=(*lab.routes(cluster), *routes(led.broker, security.access, streams)),
         )
         server = await listen(facade, host=config.listen, port=config.port, tls=security.tls())
@@ -118,6 +127,11 @@ async def standalone(config: Config, *, clock: Clock, chance: random.Random) -> 
             led.manager.stop()
 
 
+def _health(found: Health, store: EmbeddedStore) -> Health:
+    """Whoever can write nothing is not ready, whatever the controllers know."""
+    return Health(found.not_live, found.not_ready + store.problems())
+
+
 def _grpc_address(config: Config, certificates: Certificates | None) -> Address:
     """What was asked for; otherwise the port after ours, on loopback."""
     if config.broker_grpc:
@@ -130,7 +144,7 @@ def _grpc_address(config: Config, certificates: Certificates | None) -> Address:
 
 def _broker_access(access: Access) -> BrokerAccess:
     """As open as everything else; whoever has the token is an admin of the broker too. Agents ask it nothing."""
-    return BrokerAccess(OneToken(access.token) if access.token is not None else None)
+    return BrokerAccess(OneToken(access.token_now) if access.token_now is not None else None)
 
 
 def config_path(config: Config) -> Path:
@@ -148,27 +162,21 @@ def _prepared(data: Path) -> Path:
 
 def _security(config: Config, data: Path, clock: Clock) -> tuple[Access, Certificates | None]:
     """Open on loopback; anywhere else, or when a token or a certificate is given, by token and over TLS."""
-    agents = AgentTokens(data / "agents")
+    agents = AgentTokens(data / "agents", monotonic=clock.monotonic)
     given = config.token_file or config.tls_certificate or config.tls_key
     if is_loopback(config.listen) and not given:
         _log.warning("open: every user and program of this machine may do everything", listen=config.listen)
         return Access(None, agents.node_of), None
-    return Access(_token(config, data), agents.node_of), _certificates(config, data, clock)
+    token = _token(config, data)
+    access = Access(token.read(), agents.node_of, token.now)
+    return access, _certificates(config, data, clock)
 
 
-def _token(config: Config, data: Path) -> str:
+def _token(config: Config, data: Path) -> TokenFile:
     path = Path(config.token_file).expanduser() if config.token_file else data / "token"
     if not config.token_file and not path.exists():
         write_private(path, secrets.token_urlsafe(32).encode())
-    try:
-        token = path.read_text("utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"the token file {path} is not text") from None
-    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError(f"the token in {path} must be at least 16 printable ASCII characters on one line")
-    return token
+    return TokenFile(path)
 
 
 def _certificates(config: Config, data: Path, clock: Clock) -> Certificates:

@@ -48,6 +48,7 @@ async def open_store(
     seed: int = 1,
     inline: bool = True,
     limits: HistoryLimits | None = None,
+    accept_loss: bool = False,
 ) -> EmbeddedStore:
     return await EmbeddedStore.open(
         path,
@@ -56,6 +57,7 @@ async def open_store(
         random=random.Random(seed),
         inline=inline,
         limits=limits or HistoryLimits(),
+        accept_loss=accept_loss,
     )
 
 

@@ -22,6 +22,7 @@ class SlowDatabase:
     """Commits, and does its housekeeping, only when it is let."""
 
     name = "slow"
+    unsynced = False
 
     def __init__(self) -> None:
         self.may_commit, self.may_tidy = threading.Event(), threading.Event()

@@ -246,7 +246,7 @@ class TestDamage:
 
     async def test_an_empty_file(self, path: Path) -> None:
         make_file(path, b"")
-        await refused(path, StorageFailure, "not one of Quorate's")
+        await refused(path, StorageDamaged, "is empty: not one byte of it is left")
 
     async def test_somebody_elses_database(self, path: Path) -> None:
         path.parent.mkdir(parents=True)
@@ -390,8 +390,12 @@ def open_files() -> int:
 
 class TestLock:
     async def test_holds_when_the_holder_cannot_be_noted(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
+        write = os.pwrite
+
+        def refuse(file: int, data: bytes, offset: int) -> int:
+            if data == f"{os.getpid()}\n".encode():
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(file, data, offset)
 
         monkeypatch.setattr(os, "pwrite", refuse)
         store = await open_store(path)

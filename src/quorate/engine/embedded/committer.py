@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from quorate.engine.embedded.database import Database, Row
+from quorate.engine.embedded.mark import LAG
 from quorate.errors import StorageFailure
 
 #: The most seconds that an event loop waits for the thread to begin. It takes 0.1 ms where a processor is free.
@@ -81,6 +82,8 @@ class ThreadCommitter:
         #: An entry for every batch that the thread has begun.
         self._begun: SimpleQueue[None] = SimpleQueue()
         self._keeping_house = False
+        #: When the mark was last brought to the disk, by the loop's clock.
+        self._synced = 0.0
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="quorate-commit", daemon=True)
         self._thread.start()
@@ -99,7 +102,7 @@ class ThreadCommitter:
         self._thread.join()
 
     def _run(self) -> None:
-        while (work := self._queue.get()) is not None:
+        while (work := self._next()) is not None:
             self._begun.put(None)
             batch, report = work
             failure = _commit(self._database, batch)
@@ -109,6 +112,18 @@ class ThreadCommitter:
                 _keep_house(self._database, batch)
                 self._keeping_house = False
         self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def _next(self) -> tuple[Batch, Report] | None:
+        """What to do next. Meanwhile the mark of what was acknowledged reaches the disk, not long after the fact."""
+        while self._database.unsynced:
+            left = self._synced + LAG - self._loop.time()
+            if left <= 0:
+                self._synced = self._loop.time()
+                self._database.sync_mark()
+                continue
+            with suppress(Empty):
+                return self._queue.get(timeout=left)
+        return self._queue.get()
 
 
 def _commit(database: Database, batch: Batch) -> StorageFailure | None:

@@ -8,8 +8,9 @@ the log, which one would expect, makes a write four times as dear (measured: 8,7
 with 64 writers) and saves nothing, because all current objects are in memory anyway.
 
 Durability: WAL with synchronous=FULL, so a commit is on the disk before anybody hears of it, and a process killed
-at any instant loses nothing it has acknowledged. Rows carry a checksum. A file that does not check out is left
-exactly as it is: everything is read through a connection that cannot write before one that can is opened.
+at any instant loses nothing it has acknowledged. Rows carry a checksum, and a mark outside of the file says how far it
+must reach (``mark``). A file that does not check out is left exactly as it is: everything is read through a connection
+that cannot write before one that can is opened.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from urllib.parse import quote
 import msgspec
 
 from quorate.engine.embedded.lock import FileLock
+from quorate.engine.embedded.mark import UNKNOWN, HighWater, Mark, UnreadableMark, sync_directory
 from quorate.errors import StorageDamaged, StorageFailure, StorageFull
 
 #: Tells our files from other SQLite files: "Qrtm" in the header.
@@ -56,6 +58,10 @@ CREATE TABLE log (
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) WITHOUT ROWID;
 """
 
+
+_GO_ON = (
+    "Restore it from a copy, with the files beside it; or start with --accept-loss to go on without what is missing"
+)
 
 #: What :meth:`Database.erase` inserts into: an INSERT that erases, in one statement like :meth:`Database.append`.
 _ERASING = """
@@ -102,11 +108,17 @@ def _checksum(version: int, kind: str, namespace: str, name: str, event: str, ra
 class Database:
     """An open file, or one in memory that goes with the process. One thread at a time writes."""
 
-    def __init__(self, path: Path | None) -> None:
-        """Open to read, and create if there is none; raises StorageLocked, StorageDamaged or StorageFailure."""
+    def __init__(self, path: Path | None, *, accept_loss: bool = False) -> None:
+        """Open to read, and create if there is none; raises StorageLocked, StorageDamaged or StorageFailure.
+
+        ``accept_loss`` goes on without what the mark says was acknowledged, and is not there.
+        """
         self.name = "the database in memory" if path is None else str(path)
         self._path = path
+        self._accept_loss = accept_loss
+        self._mark: Mark | None = None
         self._unmoved = 0
+        self._appended = 0
         self._writer: sqlite3.Connection | None = None
         self._lock: FileLock | None = None
         if path is None:
@@ -126,8 +138,10 @@ class Database:
             raise self._failure(error, "opened") from error
 
     def _open_reader(self, path: Path) -> sqlite3.Connection:
+        self._mark = Mark(path)
+        self._check_presence(path)
         if not path.exists():
-            _create(path)
+            _create(path, self._mark)
         reader = _connect(_uri(path, "ro"))
         try:
             self._inspect(reader)
@@ -135,6 +149,62 @@ class Database:
             reader.close()
             raise
         return reader
+
+    def _check_presence(self, path: Path) -> None:
+        """Raise when there was a database, and is none any more; or put away what is left of it."""
+        empty = path.is_file() and path.stat().st_size == 0
+        if path.exists() and not empty:
+            return
+        what = "is empty: not one byte of it is left" if empty else "is missing"
+        promised = self._promised()
+        if promised is None and not empty:
+            return
+        if not self._accept_loss:
+            raise StorageDamaged(
+                f"{self.name} {what}{_promise(promised)}. {_GO_ON}"
+                + ("" if promised else ", or remove it to begin anew")
+            )
+        for leftover in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+            if leftover.exists():
+                leftover.replace(leftover.with_name(f"{leftover.name}.lost"))
+
+    def _promised(self) -> HighWater | UnreadableMark | None:
+        """What the mark says; None when there is none, or nothing was promised yet."""
+        assert self._mark is not None
+        try:
+            found = self._mark.read()
+        except UnreadableMark as error:
+            return error
+        return found if found is not None and found.reserved else None
+
+    def resume(self, version: int, *, marked: bool) -> int:
+        """The version to go on from, of a database that was read up to ``version``.
+
+        Raises StorageDamaged when that is less than was acknowledged. ``marked``: it had a mark before.
+        """
+        if self._mark is None:
+            return version
+        promised = self._promised()
+        if isinstance(promised, HighWater):
+            if version < promised.acknowledged:
+                missing = promised.acknowledged - version
+                self._lose(
+                    f"it ends at version {version}, and changes up to version {promised.acknowledged} were"
+                    f" acknowledged: {missing} change{'s are' if missing > 1 else ' is'} missing. Its write-ahead log"
+                    f" {self.name}-wal was lost, cut or overwritten, or an older copy was put in its place"
+                )
+                return promised.reserved
+            # Without an orderly end the last acknowledgements may be missing in the mark as well: no version twice.
+            return version if promised.exact else max(version, promised.reserved)
+        if promised is None and (not marked or self._mark.path.exists()):
+            return version
+        how = f"cannot be read ({promised})" if promised is not None else "is missing"
+        self._lose(f"its mark {self._mark.path} {how}, so nobody knows whether all that was acknowledged is there")
+        return version + UNKNOWN
+
+    def _lose(self, what: str) -> None:
+        if not self._accept_loss:
+            raise StorageDamaged(f"{self.name} is damaged: {what}. It was left as it is. {_GO_ON}")
 
     def _inspect(self, reader: sqlite3.Connection) -> None:
         (application,) = reader.execute("PRAGMA application_id").fetchone()
@@ -178,9 +248,9 @@ class Database:
         except sqlite3.Error as error:
             raise self._failure(error, "read") from error
 
-    def start_writing(self) -> None:
-        """To be called when everything was read and is good."""
-        if self._path is None:
+    def start_writing(self, version: int = 0, floor: int | None = None) -> None:
+        """To be called when everything was read and is good: it is at this version, and begins after this floor."""
+        if self._path is None or self._mark is None:
             return
         try:
             self._writer = _connect(_uri(self._path, "rw"))
@@ -189,7 +259,15 @@ class Database:
             # Some builds overwrite what is erased with zeros, which writes all of it once more.
             self._writer.execute("PRAGMA secure_delete = OFF")
             self._writer.executescript(_ERASING)
-        except sqlite3.Error as error:
+            notes = self.notes()
+            if notes.get("marked") is None:
+                # In the database file itself, where the loss of the write-ahead log does not reach it.
+                self.note({"marked": "1"})
+                self.checkpoint("TRUNCATE")
+            if floor is not None and notes.get("floor") != str(floor):
+                self.note({"floor": str(floor)})
+            self._mark.begin(version)
+        except (OSError, sqlite3.Error) as error:
             raise self._failure(error, "opened to be written") from error
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -199,6 +277,11 @@ class Database:
         for the interpreter lock, which a busy event loop gives up only every 5 ms: one is the right number.
         """
         assert self._writer is not None
+        if self._mark is not None:
+            try:
+                self._mark.reserve(rows[-1].version)
+            except OSError as error:
+                raise self._failure(error, "written") from error
         values = ",".join(["(?,?,?,?,?,?,?,?)"] * len(rows))
         try:
             self._writer.execute(
@@ -207,7 +290,28 @@ class Database:
             )
         except sqlite3.Error as error:
             raise self._failure(error, "written") from error
+        self._appended = rows[-1].version
         self._unmoved += sum([len(row.raw) for row in rows]) + _COMMIT
+
+    def acknowledge(self, version: int) -> None:
+        """Note that versions up to this one are about to be told to somebody."""
+        if self._mark is not None:
+            self._mark.acknowledge(version)
+
+    @property
+    def unsynced(self) -> bool:
+        """Whether the note of something that was committed is not on the disk yet."""
+        return self._mark is not None and self._mark.synced < self._appended
+
+    def sync_mark(self) -> None:
+        """Bring it there."""
+        if self._mark is not None:
+            self._mark.sync()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the mark; empty while nothing is."""
+        return self._mark.problem if self._mark is not None else ""
 
     @property
     def untidy(self) -> bool:
@@ -262,6 +366,9 @@ class Database:
                 self.checkpoint("TRUNCATE")
                 self._writer.close()
         finally:
+            if self._mark is not None and self._path is not None:
+                wal = self._path.with_name(f"{self._path.name}-wal")
+                self._mark.close(orderly=not wal.exists())
             if self._lock is not None:
                 self._lock.release()
 
@@ -296,7 +403,13 @@ def _note(writer: sqlite3.Connection, notes: Mapping[str, str]) -> None:
     writer.executemany("INSERT OR REPLACE INTO meta VALUES (?,?)", notes.items())
 
 
-def _create(path: Path) -> None:
+def _promise(promised: HighWater | UnreadableMark | None) -> str:
+    if isinstance(promised, HighWater):
+        return f", and changes up to version {promised.acknowledged} were acknowledged"
+    return "" if promised is None else f", and its mark cannot be read ({promised})"
+
+
+def _create(path: Path, mark: Mark) -> None:
     """A new file appears complete or not at all: it is made under another name."""
     wal = path.with_name(f"{path.name}-wal")
     if wal.exists():
@@ -312,11 +425,10 @@ def _create(path: Path) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(_SCHEMA)
+        _note(connection, {"marked": "1"})
     finally:
         connection.close()
+    if not mark.path.exists():
+        mark.create()
     os.replace(draft, path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)

@@ -19,7 +19,7 @@ from quorate.api.schema import structural_schema
 from quorate.engine.embedded.database import Database, Row
 from quorate.engine.embedded.record import Key, Record, decode
 from quorate.engine.embedded.semantics import KindRules
-from quorate.engine.embedded.state import Entry, State
+from quorate.engine.embedded.state import Entry, HistoryLimits, State
 from quorate.engine.store import EventType
 from quorate.errors import StorageFailure
 
@@ -48,10 +48,22 @@ def load(database: Database, kinds: Iterable[KindRules]) -> State:
                 fingerprints[f"schema {row.kind}"] = _MIXED
         key = (row.namespace, row.name)
         collection.put(key, _decode(database, collection.kind, key, row, outdated=row.kind in outdated), row.at)
-    database.start_writing()
+    _resume(database, state, marked="marked" in notes)
     if any(notes.get(name) != fingerprint for name, fingerprint in fingerprints.items()):
         database.note(fingerprints)
     return state
+
+
+def _resume(database: Database, state: State, *, marked: bool) -> None:
+    """Go on from the last version that was handed out, which may be above the last that is there."""
+    version = database.resume(state.version, marked=marked)
+    if version == state.version:
+        database.start_writing(version)
+        return
+    # Whoever heard of versions that are gone must list anew: no history leads from there to here.
+    state.forget(HistoryLimits(events=0), 0.0)
+    state.version = state.floor = version
+    database.start_writing(version, floor=version)
 
 
 def _floor(database: Database, notes: dict[str, str]) -> int:
@@ -64,7 +76,10 @@ def _floor(database: Database, notes: dict[str, str]) -> int:
 def _fold(database: Database, state: State, rules: dict[str, KindRules]) -> list[Row]:
     """The current row of every object; on the way the history is noted."""
     latest: dict[tuple[str, Key], Row] = {}
+    gap = ""
     for row in database.rows():
+        if row.version > state.floor and row.version != state.version + 1 and not gap:
+            gap = f"after version {state.version} comes version {row.version}, and what was between them is missing"
         state.version = max(state.version, row.version)
         known = rules.get(row.kind)
         if known is None:
@@ -84,6 +99,9 @@ def _fold(database: Database, state: State, rules: dict[str, KindRules]) -> list
                     state.bury(dead.version)
         if not gone:
             latest[row.kind, key] = row
+    if gap:
+        # Pages of a write-ahead log that was lost while it was being moved into the database, say.
+        raise database.damage(gap)
     return list(latest.values())
 
 

@@ -47,6 +47,8 @@ _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 #: A generated name is at most as long as a DNS label.
 _PREFIX_LIMIT = 63 - _SUFFIX_LENGTH
+#: Seconds after which a commit is called stuck; the slowest disk takes less.
+_STUCK = 10.0
 
 
 class RawStore:
@@ -91,13 +93,15 @@ class RawStore:
         random: randomness.Random,
         inline: bool = False,
         limits: HistoryLimits = HistoryLimits(),  # noqa: B008 - frozen
+        accept_loss: bool = False,
     ) -> Self:
         """Open a file, or create it; without a path, everything is in memory and gone at the end.
 
         ``inline`` commits in the calling task instead of a thread: the order of events is then a function of the
         program alone. Raises StorageLocked, StorageDamaged or StorageFailure, and leaves the file as it was.
+        ``accept_loss`` goes on where acknowledged changes are missing: without them, and above their versions.
         """
-        database = Database(path)
+        database = Database(path, accept_loss=accept_loss)
         try:
             rules = [KindRules(kind) for kind in kinds]
             store = cls(database, rules, clock=clock, random=random, inline=inline, limits=limits)
@@ -119,6 +123,18 @@ class RawStore:
     def resource_version(self) -> int:
         """The version of everything that is committed."""
         return self._state.version
+
+    def problems(self) -> tuple[str, ...]:
+        """Why writes fail, or what was lost sight of, for whoever asks whether this store can be used."""
+        found = []
+        if self._queue.failure is not None:
+            found.append(f"the last write failed: {self._queue.failure}")
+        since = self._queue.waiting_since
+        if since is not None and (waited := asyncio.get_running_loop().time() - since) > _STUCK:
+            found.append(f"a write has waited for the disk for {waited:.0f} s: {self._database.name}")
+        if self._database.problem:
+            found.append(self._database.problem)
+        return tuple(found)
 
     def read(self, kind: Kind, name: str, namespace: str = "") -> Record:
         """The object as it is committed; NotFound if there is none."""
@@ -476,6 +492,9 @@ class RawStore:
 
     def _committed(self, writes: Sequence[Write]) -> None:
         """Make committed writes visible."""
+        if writes:
+            # Before anybody hears of them: those who wait wake only after this.
+            self._database.acknowledge(writes[-1].record.version)
         published: dict[Kind, list[subscriptions.Published]] = {}
         for write in writes:
             record, kind = write.record, write.record.kind

@@ -86,6 +86,14 @@ class WriteQueue:
         self._committing: list[Write] | None = None
         self._scheduled = False
         self._landed: asyncio.Future[None] | None = None
+        self._submitted_at = 0.0
+        #: Why the last commit failed; None when it did not.
+        self.failure: StorageFailure | None = None
+
+    @property
+    def waiting_since(self) -> float | None:
+        """When the commit that is under way began, by the loop's clock."""
+        return self._submitted_at if self._committing else None
 
     @property
     def next_version(self) -> int:
@@ -155,6 +163,7 @@ class WriteQueue:
 
     def _submit(self, writes: list[Write], *, erase: bool) -> None:
         self._committing = writes
+        self._submitted_at = self._loop.time()
         self._landed = self._loop.create_future()
         dead, floor = self._state.take_dead(_ERASED_AT_ONCE if erase else 0)
         self._committer.submit(Batch([write.row() for write in writes], dead, floor), self._report)
@@ -162,6 +171,8 @@ class WriteQueue:
     def _report(self, failure: StorageFailure | None) -> None:
         writes = self._committing or []
         self._committing = None
+        if writes:
+            self.failure = failure
         if failure is None:
             for write in writes:
                 place = (write.record.kind, write.key)

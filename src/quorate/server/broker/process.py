@@ -54,13 +54,14 @@ async def run(
     security: Security,
     *,
     announce: Callable[[str], None],
+    accept_loss: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT; ``announce`` gets the lines for a person."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_, stop.set)
-    async with serving(cluster, state, http, grpc, security, clock=SystemClock()) as served:
+    async with serving(cluster, state, http, grpc, security, clock=SystemClock(), accept_loss=accept_loss) as served:
         gc.collect()
         gc.freeze()  # the model stays: looking through it again and again would stop everybody for a second
         scheme = "https" if security.certificates else "http"
@@ -75,7 +76,14 @@ async def run(
 
 @asynccontextmanager
 async def serving(
-    cluster: Path, state: Path | None, http: Address, grpc: Address, security: Security, *, clock: Clock
+    cluster: Path,
+    state: Path | None,
+    http: Address,
+    grpc: Address,
+    security: Security,
+    *,
+    clock: Clock,
+    accept_loss: bool = False,
 ) -> AsyncIterator[Served]:
     """Everything running, for as long as the block lasts; ended in reverse: interfaces, broker, store."""
     described = DescribedCluster(load(cluster), clock)
@@ -83,7 +91,9 @@ async def serving(
     registry = CollectorRegistry()
     async with AsyncExitStack() as ending:
         kinds = (*all_kinds(), DescribedChange.KIND)
-        store = await EmbeddedStore.open(_ready(state), kinds=kinds, clock=clock, random=random.SystemRandom())
+        store = await EmbeddedStore.open(
+            _ready(state), kinds=kinds, clock=clock, random=random.SystemRandom(), accept_loss=accept_loss
+        )
         ending.push_async_callback(store.close)
         kept = Kept(described, store)
         await kept.restore()
@@ -105,7 +115,7 @@ async def serving(
         monitor = Monitor(broker, described.model, store, described.clock, log)
         await monitor.start()
         ending.push_async_callback(_ended, asyncio.create_task(monitor.run(), name="broker: disk monitor"))
-        listener = await serve_http(_application(kept, broker, monitor, security, registry), http, tls)
+        listener = await serve_http(_application(kept, broker, monitor, security, registry, store), http, tls)
         ending.push_async_callback(listener.close)
         rpc = await serve_grpc(
             broker, security.access, host=grpc.host, port=grpc.port, credentials=security.grpc_credentials()
@@ -135,7 +145,12 @@ def _ready(state: Path | None) -> Path | None:
 
 
 def _application(
-    kept: Kept, broker: Broker, monitor: Monitor, security: Security, registry: CollectorRegistry
+    kept: Kept,
+    broker: Broker,
+    monitor: Monitor,
+    security: Security,
+    registry: CollectorRegistry,
+    store: EmbeddedStore,
 ) -> web.Application:
     app = web.Application(client_max_size=MAX_BODY, middlewares=[explained])
     mount(app, broker, security.access, described=cluster_routes.described())
@@ -146,7 +161,7 @@ def _application(
 
     async def ready(request: web.Request) -> web.Response:
         problems = () if broker.leading else ("the broker does not have the ledger",)
-        return report(problems, verbose="verbose" in request.query)
+        return report((*problems, *store.problems()), verbose="verbose" in request.query)
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
