@@ -57,6 +57,11 @@ def test_its_files_are_where_the_hosts_commands_find_them(pod: dict[str, Any], c
         assert hosts[mounts[mount]] + place.removeprefix(mount) == path
 
 
+def test_its_metrics_are_not_for_the_whole_network(config: Config) -> None:
+    assert Config().metrics_listen == "127.0.0.1"
+    assert config.metrics_listen == "127.0.0.1"
+
+
 def test_its_probes_ask_where_it_answers(pod: dict[str, Any], config: Config) -> None:
     (container,) = pod["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}

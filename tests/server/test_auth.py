@@ -49,6 +49,21 @@ def test_health_needs_no_token_and_metrics_do() -> None:
         BY_TOKEN.identify("/metrics", {})
 
 
+@pytest.mark.parametrize("name", ["Impersonate-User", "impersonate-group", "Impersonate-Uid", "Impersonate-Extra-x"])
+@pytest.mark.parametrize("path", ["/api", "/apis/storage.deckhouse.io/v1alpha1/replicatedvolumes", "/readyz"])
+def test_nobody_acts_as_somebody_else(name: str, path: str) -> None:
+    for access, headers in ((OPEN, {"Host": "localhost"}), (BY_TOKEN, {"Authorization": "Bearer s3cret"})):
+        with pytest.raises(Forbidden, match=r"cannot act as 'bob'.*kubectl --as"):
+            access.identify(path, {**headers, name: "bob"})
+
+
+def test_the_page_that_asks_for_the_token_needs_none_and_what_it_shows_does() -> None:
+    BY_TOKEN.identify("/cms", {})
+    for path in ("/cms/", "/cms/api/json/log", "/cms/api/clusterstaterequest"):
+        with pytest.raises(Unauthorized):
+            BY_TOKEN.identify(path, {})
+
+
 def test_the_token_is_not_shown() -> None:
     assert "s3cret" not in repr(BY_TOKEN)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from quorate.errors import ConfigError, Unauthorized
 from quorate.server.kubernetes.auth import Access
-from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, AgentTokens, agent
+from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, AgentTokens, TokenFile, agent
 
 
 @pytest.fixture
@@ -61,7 +62,77 @@ def test_who_shows_no_agents_token_is_who_he_was_before(tokens: AgentTokens) -> 
     with pytest.raises(Unauthorized):
         guarded.identify("/api", {"Authorization": "Bearer n1"})
     assert Access(None, tokens.node_of).identify("/api", {"Host": "localhost"}) == LOOPBACK
-    assert Access(None, tokens.node_of).identify("/api", {"Host": "localhost", "Authorization": "Bearer x"}) == LOOPBACK
+
+
+def test_a_token_that_is_nobodys_opens_nothing_also_where_none_is_needed(tokens: AgentTokens) -> None:
+    with pytest.raises(Unauthorized):
+        Access(None, tokens.node_of).identify("/api", {"Host": "localhost", "Authorization": "Bearer x"})
+
+
+def test_a_token_that_was_written_over_opens_nothing_and_the_new_one_does(tokens: AgentTokens, tmp_path: Path) -> None:
+    old = tokens.token("n1")
+    for number in range(20):
+        assert tokens.node_of(old) == "n1"
+        new = f"{number:0{len(old)}}"
+        with (tmp_path / "agents" / "n1").open("r+") as file:
+            file.write(new)
+        assert tokens.node_of(old) is None
+        assert tokens.node_of(new) == "n1"
+        old = new
+
+
+def test_what_is_no_token_in_the_directory_makes_nobody_an_admin(tokens: AgentTokens, tmp_path: Path) -> None:
+    token = tokens.token("n1")
+    (tmp_path / "agents" / "backup").mkdir()
+    (tmp_path / "agents" / "empty").touch()
+    (tmp_path / "agents" / "gone").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "agents" / "pipe")
+    access = Access(None, tokens.node_of)
+    headers = {"Host": "127.0.0.1", "Authorization": f"Bearer {token}"}
+    assert access.identify("/api", headers) == agent("n1")
+    (tmp_path / "agents" / "n1").unlink()
+    with pytest.raises(Unauthorized):
+        access.identify("/api", headers)
+    assert tokens.node_of("") is None
+
+
+def test_tokens_that_are_nobodys_cost_one_look_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    tokens = AgentTokens(tmp_path / "agents", monotonic=lambda: now[0])
+    token = tokens.token("n1")
+    assert tokens.node_of(token) == "n1"
+    looks: list[int] = []
+
+    def read() -> dict[bytes, str]:
+        looks.append(1)
+        return {}
+
+    monkeypatch.setattr(tokens, "_read", read)
+    for _ in range(100):
+        assert tokens.node_of("guess") is None
+    assert len(looks) <= 1
+    now[0] += 2
+    assert tokens.node_of("guess") is None
+    assert looks == [1]
+
+
+def test_the_token_for_people_is_the_one_that_the_file_has_now(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("the first of two tokens".replace(" ", "-"))
+    token = TokenFile(file)
+    access = Access(token.read(), lambda _: None, token.now)
+    first = {"Authorization": "Bearer the-first-of-two-tokens"}
+    assert access.identify("/api", first) == ADMIN
+    with file.open("r+") as opened:
+        opened.write("THE-FIRST-OF-TWO-TOKENS")
+    with pytest.raises(Unauthorized):
+        access.identify("/api", first)
+    assert access.identify("/api", {"Authorization": "Bearer THE-FIRST-OF-TWO-TOKENS"}) == ADMIN
+    for content in ("", "short"):
+        file.write_text(content)
+        for given in ("", content, "THE-FIRST-OF-TWO-TOKENS"):
+            with pytest.raises(Unauthorized):
+                access.identify("/api", {"Authorization": f"Bearer {given}"})
 
 
 def test_tokens_are_not_shown(tokens: AgentTokens) -> None:

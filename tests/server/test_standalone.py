@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import NoReturn
 
+import aiohttp
 import pytest
 
 from quorate.config import Config
+from quorate.engine.clock import SystemClock
+from quorate.engine.embedded import Database
+from quorate.errors import StorageFull
 from quorate.server import standalone
 
 
@@ -26,3 +32,34 @@ async def test_secrets_are_made_from_chance_that_nobody_can_guess(monkeypatch: p
     with pytest.raises(Enough):
         await standalone.run(Config(), announce=print)
     assert [type(chance) for chance in given] == [SystemRandom]
+
+
+async def asked(url: str, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(url + path) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_it_is_not_ready_while_no_write_succeeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config(data=str(tmp_path), port=0, nodes=0)
+    async with standalone.standalone(config, clock=SystemClock(), chance=Random(1)) as up:
+        async with asyncio.timeout(20):
+            while (await asked(up.url, "/readyz"))[0] != 200:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.05)
+
+        def refuse(*_: object) -> None:
+            raise StorageFull("no space left on the disk")
+
+        append = Database.append
+        monkeypatch.setattr(Database, "append", refuse)
+        async with aiohttp.ClientSession() as session:
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
+            async with session.post(f"{up.url}/api/v1/namespaces", json=space) as answer:
+                assert answer.status == 500
+            code, said = await asked(up.url, "/readyz")
+            assert code == 500
+            assert "the last write failed: no space left on the disk" in said
+            assert (await asked(up.url, "/livez"))[0] == 200, "a restart would not help"
+            monkeypatch.setattr(Database, "append", append)
+            async with session.post(f"{up.url}/api/v1/namespaces", json=space) as answer:
+                assert answer.status == 201
+        assert (await asked(up.url, "/readyz"))[0] == 200

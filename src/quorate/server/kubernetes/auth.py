@@ -7,7 +7,11 @@ Two ways to run it, and nothing between them:
 - **by token**, over TLS: every request but the health checks carries ``Authorization: Bearer <token>``.
 
 In both, an agent is known by a token of its own (``callers``); what it may write, ``admission`` says. On an open server
-an agent that shows none is nobody in particular, and may do everything.
+an agent that shows none is nobody in particular, and may do everything; a token that is nobody's opens nothing
+anywhere, or an agent whose token was taken away would be everybody.
+
+Nobody acts as somebody else (``kubectl --as``): there are no other users here, and to ignore the wish would do with all
+rights what somebody meant to try with few.
 """
 
 from __future__ import annotations
@@ -20,8 +24,10 @@ from dataclasses import dataclass, field
 from quorate.errors import Forbidden, Unauthorized
 from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, Caller, agent
 
-#: Answered to anybody: a load balancer has no token.
-PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
+#: Answered to anybody: a load balancer has no token, and a browser none before the page of the maintenance broker, in
+#: which there is nothing yet, has asked for it.
+PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/cms"})
+_IMPERSONATION = "impersonate-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +37,31 @@ class Access:
     token: str | None = field(default=None, repr=False)
     #: The node whose agent has a token, or None.
     agent_of: Callable[[str], str | None] = lambda _: None
+    #: The token as it is now, if it may change; empty while there is none that can be used.
+    token_now: Callable[[], str] | None = field(default=None, repr=False)
 
     def identify(self, path: str, headers: Mapping[str, str]) -> Caller:
         """Who sends a request. Raises Unauthorized or Forbidden when it may not pass."""
         if self.token is None:
             _check_same_machine(headers)
-        given = _bearer(headers.get("Authorization", ""))
+        caller = self._caller(path, _bearer(headers.get("Authorization", "")))
+        for name in headers:
+            if name[: len(_IMPERSONATION)].lower() == _IMPERSONATION:
+                raise Forbidden(
+                    f"{caller.user} cannot act as {headers[name][:80]!r} ({name[:80]}, kubectl --as): this server knows"
+                    " no users but the owners of its tokens. Leave it out, or use their kubeconfig"
+                )
+        return caller
+
+    def _caller(self, path: str, given: str) -> Caller:
         node = self.agent_of(given) if given else None
         if node is not None:
             return agent(node)
-        if self.token is None or path in PUBLIC_PATHS:
+        if path in PUBLIC_PATHS or (self.token is None and not given):
             return LOOPBACK
+        token = self.token_now() if self.token_now is not None else self.token
         # Compared in constant time: the time of an answer must not tell how much of a guess was right.
-        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self.token.encode()):
+        if not token or not hmac.compare_digest(given.encode(errors="surrogateescape"), token.encode()):
             raise Unauthorized("Unauthorized")
         return ADMIN
 

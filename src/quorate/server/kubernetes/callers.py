@@ -1,19 +1,26 @@
 """Who sends a request: a person, or the agent of one node.
 
-An agent has a token of its own, a file in one directory, named after its node. The file is the truth: where it is
-removed or replaced, the old token opens nothing from that moment on.
+A token is a file: one for people, and in one directory one for each agent, named after its node. The file is the
+truth: where it is removed, replaced or written over, the old token opens nothing from that moment on. So it is read
+whenever its token is shown: times of change are too coarse to rely on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import math
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
 from quorate.server.kubernetes.tls import write_private
+
+_log = get_logger(__name__)
 
 _AGENT_USER = "system:quorate:agent:"
 _AGENT_GROUP = "system:quorate:agents"
@@ -21,6 +28,8 @@ _EVERYBODY = "system:authenticated"
 #: A node's name, which is a DNS name; it never leads out of the directory.
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NODE_NAME_LENGTH = 253
+#: Seconds between two looks at all tokens because of one that is nobody's.
+_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +51,49 @@ def agent(node: str) -> Caller:
     return Caller(_AGENT_USER + node, (_AGENT_GROUP, _EVERYBODY), node)
 
 
-class AgentTokens:
-    """The tokens of agents, in a directory."""
+class TokenFile:
+    """The token for people."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._problem = ""
+
+    def read(self) -> str:
+        """The token; ConfigError says why there is none."""
+        try:
+            token = self._path.read_text("utf-8").strip()
+        except OSError as error:
+            raise ConfigError(f"the token file {self._path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"the token file {self._path} is not text") from None
+        if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+            raise ConfigError(f"the token in {self._path} must be at least 16 printable ASCII characters on one line")
+        return token
+
+    def now(self) -> str:
+        """The token as it is now; empty while the file cannot be used, which the log says once."""
+        try:
+            token, problem = self.read(), ""
+        except ConfigError as error:
+            token, problem = "", str(error)
+        if problem and problem != self._problem:
+            _log.error("nobody but agents is known until this is mended", problem=problem)
+        self._problem = problem
+        return token
+
+
+class AgentTokens:
+    """The tokens of agents, in a directory.
+
+    Tokens that are nobody's make it read them all: with a clock (``monotonic``) not more than once a second, unless a
+    file came or went.
+    """
+
+    def __init__(self, directory: Path, *, monotonic: Callable[[], float] | None = None) -> None:
         self._directory = directory
-        self._read_at = -1
+        self._monotonic = monotonic
+        self._read_at = -math.inf
+        self._changed = -1
         self._nodes: dict[bytes, str] = {}
 
     def token(self, node: str) -> str:
@@ -67,18 +113,46 @@ class AgentTokens:
 
     def node_of(self, token: str) -> str | None:
         """The node whose agent has this token."""
+        # By digest: how long it takes tells nothing of how much of a guess was right.
+        wanted = _digest(token.encode(errors="surrogateescape"))
+        for _ in range(2):
+            node = self._nodes.get(wanted)
+            if node is not None and hmac.compare_digest(wanted, self._digest_of(self._directory / node)):
+                return node
+            if not self._may_read():
+                break
+            self._nodes = self._read()
+        return None
+
+    def _may_read(self) -> bool:
+        if self._monotonic is None:
+            return True
         try:
             changed = self._directory.stat().st_mtime_ns
-            if changed != self._read_at:
-                self._nodes = {_digest(path.read_bytes().strip()): path.name for path in self._files()}
-                self._read_at = changed
-        except OSError:  # no directory, or a file that went away just now: nobody is known until the next request
-            return None
-        # Looked up by digest: how long it takes tells nothing of how much of a guess was right.
-        return self._nodes.get(_digest(token.encode(errors="surrogateescape")))
+        except OSError:
+            changed = -1
+        if changed == self._changed and self._monotonic() < self._read_at + _PAUSE:
+            return False
+        self._changed, self._read_at = changed, self._monotonic()
+        return True
 
-    def _files(self) -> list[Path]:
-        return [path for path in sorted(self._directory.iterdir()) if _NODE_NAME.fullmatch(path.name)]
+    def _read(self) -> dict[bytes, str]:
+        try:
+            names = [path for path in sorted(self._directory.iterdir()) if _NODE_NAME.fullmatch(path.name)]
+        except OSError:  # there is no agent yet
+            return {}
+        found = {self._digest_of(path): path.name for path in names}
+        found.pop(b"", None)
+        return found
+
+    def _digest_of(self, path: Path) -> bytes:
+        """Of the token in a file; empty for what is none: a directory, say, or a file that is gone or empty."""
+        try:
+            # Not into a pipe, on which a read would wait for ever.
+            token = path.read_bytes().strip() if path.is_file() else b""
+        except OSError:
+            return b""
+        return _digest(token) if token else b""
 
 
 def _digest(token: bytes) -> bytes:
