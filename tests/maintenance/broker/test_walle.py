@@ -88,7 +88,7 @@ async def test_most_actions_take_the_host_down_without_end(desk: Desk, action: s
 
 @pytest.mark.parametrize("action", ["prepare", "deactivate"])
 async def test_what_takes_nothing_down_is_ok_at_once_and_not_stored(desk: Desk, action: str) -> None:
-    assert await create(desk, "t", action, "nowhere") is OK
+    assert await create(desk, "t", action, "h1", "h2") is OK
     assert await tasks(desk) == {}
     assert await check(desk) is WRONG
 
@@ -135,6 +135,12 @@ async def test_several_hosts_go_together_or_not_at_all(desk: Desk) -> None:
         ("reboot", (), ()),
         ("reboot", ("nowhere",), ()),
         ("reboot", ("h1", "nowhere"), ()),
+        ("prepare", ("nowhere",), ()),
+        ("prepare", ("h1", "nowhere"), ()),
+        ("prepare", (), ()),
+        ("deactivate", ("nowhere",), ()),
+        ("change-disk", ("h1",), ("pdisk-2-1",)),
+        ("change-disk", ("h1",), ("pdisk-1-1", "vdisk-0-1-0-1-0")),
         ("reboot", ("h1",), ("pdisk-1-1",)),
         ("change-disk", ("h1", "h2"), ("pdisk-1-1",)),
         ("change-disk", ("h1",), ("pdisk-1-7",)),

@@ -45,9 +45,10 @@ class Desk:
 
     def create(self, task: WalleTask, *, dry_run: bool) -> StatusCode:
         """May it go on?"""
-        if task.action in HARMLESS:
-            return StatusCode.OK
         try:
+            if task.action in HARMLESS:
+                self.hosts(task)
+                return StatusCode.OK
             actions = self.actions(task)
         except No as no:
             return no.code
@@ -59,11 +60,15 @@ class Desk:
             self.tasks[task.id] = Known(task, said.id, [permission.id for permission in said.permissions])
         return said.code
 
+    def hosts(self, task: WalleTask) -> None:
+        """Where it is, if it says where."""
+        if not task.hosts or any(not self.life.world.nodes_of(host) for host in task.hosts):
+            raise No(StatusCode.WRONG_REQUEST, why="no host, or an unknown one")
+
     def actions(self, task: WalleTask) -> tuple[Action, ...]:
         """What a task means."""
         world = self.life.world
-        if not task.hosts or any(not world.nodes_of(host) for host in task.hosts):
-            raise No(StatusCode.WRONG_REQUEST, why="no host, or an unknown one")
+        self.hosts(task)
         if task.action in SHUTDOWNS:
             shutdown = ActionType.SHUTDOWN_HOST
             return tuple(Action(type=shutdown, host=host, duration=FOREVER) for host in task.hosts)

@@ -38,6 +38,7 @@ from quorate.maintenance.messages import (
     WalleTasksResponse,
 )
 from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.nouns import DriveId, VDiskId, parse_device
 from quorate.maintenance.rules import evaluate
 
 PRIORITY: Final = 20
@@ -60,7 +61,7 @@ _SHUTDOWNS: Final = frozenset(
         _UNREACHABLE,
     }
 )
-#: Answered OK at once: nothing goes down by them.
+#: Answered OK at once where the hosts are known: nothing goes down by them.
 _HARMLESS: Final = frozenset({"prepare", "deactivate"})
 
 _LONGEST_ID: Final = 253
@@ -88,6 +89,7 @@ class Tasks:
         _check_task(task)
         if task.action in _HARMLESS:
             core.open()
+            self._known_hosts(task)
             return WalleTaskAnswer(status=OK, task=task)
         now = core.weigh()
         if asked.dry_run:
@@ -175,18 +177,40 @@ class Tasks:
         )
 
     def _actions(self, task: WalleTask) -> tuple[Action, ...]:
-        model = self._core.model
-        hosts = tuple(dict.fromkeys(task.hosts))
-        for host in hosts:
-            if not model.nodes_of(host):
-                raise wrong(f"there is no host {host!r}")
+        hosts = self._known_hosts(task)
         if task.action in _SHUTDOWNS:
             return tuple(Action(type=ActionType.SHUTDOWN_HOST, host=host, duration=FOREVER) for host in hosts)
         if task.devices:
             if len(hosts) != 1:
                 raise wrong(f"devices are given for {len(hosts)} hosts: allowed is one host")
+            self._check_devices(hosts[0], task.devices)
             return _replacements(hosts[0], task.devices)
         return tuple(action for host in hosts for action in _replacements(host, self._drives(host)))
+
+    def _known_hosts(self, task: WalleTask) -> tuple[str, ...]:
+        """Each once. Declined at the first that the cluster does not have: Wall-E then has another cluster's host."""
+        hosts = tuple(dict.fromkeys(task.hosts))
+        for host in hosts:
+            if not self._core.model.nodes_of(host):
+                raise wrong(f"hosts: there is no host {host!r} in this cluster")
+        return hosts
+
+    def _check_devices(self, host: str, devices: tuple[str, ...]) -> None:
+        """Declined if one is another host's: the wrong disk would be pulled. One that is nowhere is for the rules."""
+        model = self._core.model
+        own = {node.id for node in model.nodes_of(host)}
+        for name in devices:
+            match parse_device(name):
+                case DriveId() as drive if model.drive(drive) is not None:
+                    node = drive.node
+                case VDiskId() as vdisk if (found := model.vdisk(vdisk)) is not None:
+                    node = found.node
+                case _:
+                    continue
+            if node not in own:
+                info = model.node(node)
+                where = info.host if info is not None else f"node {node}"
+                raise wrong(f"devices: {name} is on {where}, not on {host}: name that host, or devices of this one")
 
     def _drives(self, host: str) -> tuple[str, ...]:
         model = self._core.model
@@ -236,14 +260,12 @@ def _check_task(task: WalleTask) -> None:
         raise wrong(f"id has {len(task.id)} characters: allowed are 1 to {_LONGEST_ID}")
     if len(task.type) > _LONGEST_WORD or len(task.issuer) > _LONGEST_ISSUER:
         raise wrong(f"type or issuer is too long: allowed are {_LONGEST_WORD} and {_LONGEST_ISSUER} characters")
-    if task.action in _HARMLESS:
-        return
-    if task.action != CHANGE_DISK and task.action not in _SHUTDOWNS:
+    if task.action not in {CHANGE_DISK, *_SHUTDOWNS, *_HARMLESS}:
         allowed = ", ".join(sorted({CHANGE_DISK, *_SHUTDOWNS, *_HARMLESS}))
         raise wrong(f"action is {task.action[:_LONGEST_WORD]!r}: allowed are {allowed}")
     if not 0 < len(task.hosts) <= min(_MOST_HOSTS, MAX_ACTIONS):
         raise wrong(f"hosts has {len(task.hosts)} names: allowed are 1 to {_MOST_HOSTS}")
-    if task.devices and task.action != CHANGE_DISK:
+    if task.devices and task.action in _SHUTDOWNS:
         raise wrong(f"devices are given for {task.action}: only {CHANGE_DISK} takes some")
     if len(task.devices) > MOST_DEVICES:
         raise wrong(f"devices has {len(task.devices)} names: at most {MOST_DEVICES} are allowed")
