@@ -21,6 +21,7 @@ from quorate.maintenance.messages import (
     SetConfig,
     SetMarker,
 )
+from quorate.maintenance.nouns import DriveId, DriveInfo
 from tests.maintenance.broker.desk import ANYONE, BEGIN, SETTINGS, Desk
 
 BROKEN, FAULTY, ACTIVE, INACTIVE = Marker
@@ -145,6 +146,26 @@ async def test_the_cluster_is_shown_node_by_node_with_its_devices_and_markers(de
     assert [service.name for service in first.services] == ["storage"]
     assert second.name == "h2"
     assert len((await desk.broker.cluster_state(ClusterStateRequest(), ANYONE)).hosts) == 8
+
+
+async def test_a_hosts_marker_shows_on_its_drives_unless_a_person_said_otherwise_of_one(desk: Desk) -> None:
+    desk.model.put_drive(DriveInfo(id=DriveId(1, 2), path="/dev/sdb"))
+    desk.model.put_drive(DriveInfo(id=DriveId(1, 3), path="/dev/sdc"))
+    await mark(desk, BROKEN, hosts=("h1",))
+    await mark(desk, ACTIVE, drives=("pdisk-1-2",))
+    await mark(desk, FAULTY, MONITOR, drives=("pdisk-1-3",))
+    answer = await desk.broker.cluster_state(ClusterStateRequest(hosts=("h1", "h2")), ANYONE)
+    first, second = answer.hosts
+    assert {one.name: one.markers for one in first.devices} == {
+        "pdisk-1-1": (BROKEN,),
+        "pdisk-1-2": (ACTIVE,),
+        "pdisk-1-3": (BROKEN, FAULTY),
+        "vdisk-0-1-0-0-0": (),
+    }
+    assert not any(one.markers for one in second.devices)
+    await mark(desk, BROKEN, hosts=("h1",), reset=True)
+    answer = await desk.broker.cluster_state(ClusterStateRequest(hosts=("h1",)), ANYONE)
+    assert [one.markers for one in answer.hosts[0].devices] == [(), (ACTIVE,), (FAULTY,), ()]
 
 
 @pytest.mark.parametrize("host", ["nowhere", "0", ""])

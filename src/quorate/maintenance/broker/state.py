@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
 from quorate.api.maintenance.action import HostState, Marker, StatusCode
 from quorate.maintenance.broker.answers import OK
 from quorate.maintenance.broker.book import Book
@@ -21,10 +18,6 @@ from quorate.maintenance.messages import (
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.nouns import DriveInfo, NodeInfo, VDiskInfo
 
-Markers = Mapping[str, tuple[Marker, ...]]
-
-_NONE: Final[tuple[Marker, ...]] = ()
-
 
 def cluster_state(core: Core, asked: ClusterStateRequest) -> ClusterStateResponse:
     """One entry for each node of the hosts asked for, or of all."""
@@ -38,21 +31,16 @@ def cluster_state(core: Core, asked: ClusterStateRequest) -> ClusterStateRespons
         nodes.update((node.id, node) for node in found)
     if not asked.hosts:
         nodes.update((node.id, node) for node in model.nodes())
-    markers = _markers(core.book)
-    return ClusterStateResponse(
-        status=OK, hosts=tuple(_node(model, node, markers, now) for node in nodes.values()), timestamp=now
-    )
+    hosts = tuple(_node(model, node, core.book, now) for node in nodes.values())
+    return ClusterStateResponse(status=OK, hosts=hosts, timestamp=now)
 
 
-def _node(model: ClusterModel, node: NodeInfo, markers: Markers, now: int) -> NodeState:
+def _node(model: ClusterModel, node: NodeInfo, book: Book, now: int) -> NodeState:
     state = _state(model, node)
     found: tuple[DriveInfo | VDiskInfo, ...] = (*model.drives_of(node.id), *model.vdisks_of(node.id))
     devices = tuple(
         DeviceState(
-            name=str(device.id),
-            state=device.state,
-            timestamp=now,
-            markers=_both(device.markers, markers.get(str(device.id), _NONE)),
+            name=str(device.id), state=device.state, timestamp=now, markers=_of_device(device, node_item(node.id), book)
         )
         for device in found
     )
@@ -67,7 +55,7 @@ def _node(model: ClusterModel, node: NodeInfo, markers: Markers, now: int) -> No
         data_center=node.data_center,
         room=node.room,
         rack=node.rack,
-        markers=_both(node.markers, markers.get(node_item(node.id), _NONE)),
+        markers=_both(node.markers, _of_item(book, node_item(node.id))),
         services=tuple(ServiceState(name=service, state=state, timestamp=now) for service in node.services),
         devices=devices,
     )
@@ -82,12 +70,19 @@ def _state(model: ClusterModel, node: NodeInfo) -> HostState:
     return node.state
 
 
-def _markers(book: Book) -> Markers:
-    """By item; the one set by hand first."""
-    found: dict[str, tuple[Marker, ...]] = {}
-    for (item, _), entry in sorted(book.markers.items()):
-        found[item] = _both(found.get(item, _NONE), (entry.marker,))
-    return found
+def _of_device(device: DriveInfo | VDiskInfo, node: str, book: Book) -> tuple[Marker, ...]:
+    """A node that is marked by hand has all its drives marked so, but for those that a person has spoken of."""
+    own = _both(device.markers, _of_item(book, str(device.id)))
+    of_node = book.markers.get((node, False))
+    if of_node is None or not isinstance(device, DriveInfo) or (str(device.id), False) in book.markers:
+        return own
+    return _both((of_node.marker,), own)
+
+
+def _of_item(book: Book, item: str) -> tuple[Marker, ...]:
+    """The one set by hand first."""
+    found = (book.markers.get((item, by_monitor)) for by_monitor in (False, True))
+    return tuple(dict.fromkeys(entry.marker for entry in found if entry is not None))
 
 
 def _both(known: tuple[Marker, ...], more: tuple[Marker, ...]) -> tuple[Marker, ...]:
