@@ -58,6 +58,13 @@ def test_an_opinion_goes_only_after_good_samples_in_a_row(held: Marker) -> None:
     assert thought(held=held, streak=Streak(Sample.BAD, 5)) is held
 
 
+@pytest.mark.parametrize("held", [BROKEN, FAULTY])
+def test_after_an_unplanned_loss_it_takes_as_many_good_samples_as_bad_ones(held: Marker) -> None:
+    assert thought(held=held, streak=Streak().seen(Sample.BAD).seen(Sample.GOOD, 59)) is held
+    assert thought(held=held, streak=Streak().seen(Sample.BAD).seen(Sample.GOOD, 60)) is None
+    assert thought(held=held, streak=Streak().seen(Sample.PLANNED, 9).seen(Sample.GOOD, 5)) is None
+
+
 def test_a_broken_drive_does_not_become_faulty() -> None:
     assert thought(held=BROKEN, streak=Streak(Sample.BAD, 60)) is BROKEN
     assert thought([Span(NOW + 30 * MINUTE, NOW + 5 * HOUR)], held=BROKEN) is BROKEN

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from quorate.api.maintenance import Downtime
-from quorate.api.maintenance.action import HostState, Marker
+from quorate.api.maintenance.action import HostState, Marker, StatusCode
 from quorate.api.maintenance.broker_config import MonitorConfig
 from quorate.api.maintenance.log_record import RecordType
 from quorate.api.struct import replace
@@ -93,15 +93,43 @@ async def test_so_is_one_whose_node_is_down(watched: Watched) -> None:
     assert watched.marked() == {"pdisk-3-1": Marker.DISK_BROKEN}
 
 
-async def test_a_drive_that_comes_back_is_trusted_after_five_good_samples(watched: Watched) -> None:
+@pytest.mark.parametrize(("minutes", "marker"), [(60, Marker.DISK_FAULTY), (150, Marker.DISK_BROKEN)])
+async def test_a_drive_that_failed_and_came_back_is_trusted_after_sixty_good_samples(
+    watched: Watched, minutes: int, marker: Marker
+) -> None:
     watched.drive(1, HostState.DOWN)
-    await watched.minutes(60)
+    await watched.minutes(minutes)
     watched.drive(1, HostState.UP)
-    await watched.minutes(4)
-    assert watched.marked() == {"pdisk-1-1": Marker.DISK_FAULTY}
+    await watched.minutes(59)
+    assert watched.marked() == {"pdisk-1-1": marker}
     await watched.minutes(1)
     assert watched.marked() == {}
     assert (await watched.told())[-1] == "pdisk-1-1: well again"
+
+
+async def test_a_drive_that_was_away_with_leave_only_is_trusted_after_five(watched: Watched) -> None:
+    assert (await watched.desk.ask(shutdown("h1", 300 * MINUTE))).permissions
+    watched.desk.put(1, HostState.DOWN)
+    await watched.minutes(150)
+    assert watched.marked() == {"pdisk-1-1": Marker.DISK_BROKEN}
+    watched.desk.put(1, HostState.UP)
+    assert await watched.desk.done("alice-p-1") is StatusCode.OK
+    await watched.minutes(4)
+    assert watched.marked() == {"pdisk-1-1": Marker.DISK_BROKEN}
+    await watched.minutes(1)
+    assert watched.marked() == {}
+
+
+async def test_a_restart_does_not_make_a_drive_trusted_sooner(watched: Watched) -> None:
+    watched.drive(1, HostState.DOWN)
+    await watched.minutes(150)
+    watched.drive(1, HostState.UP)
+    again = await watched.again()
+    again.desk.model.configure(EAGER)
+    await again.minutes(59)
+    assert again.marked() == {"pdisk-1-1": Marker.DISK_BROKEN}
+    await again.minutes(1)
+    assert again.marked() == {}
 
 
 async def test_a_short_planned_absence_says_nothing_about_a_drive(watched: Watched) -> None:

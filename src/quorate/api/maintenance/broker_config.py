@@ -44,9 +44,17 @@ class MonitorConfig(Struct):
         "1h"
     )
     default_state_limit: Annotated[
-        int, Meta(ge=1, le=10_000, description="Equal samples in a row before a failing disk is marked.")
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Equal samples in a row before a failing disk is marked, or one that failed is trusted again.",
+        ),
     ] = 60
-    good_state_limit: Annotated[int, Meta(ge=1, le=10_000, description="Good ones before it is trusted again.")] = 5
+    good_state_limit: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="Good ones before a disk that was away with leave only is trusted again."),
+    ] = 5
     guard_window: Annotated[Duration, Meta(description="Marks of this last while count for the guards.")] = Duration(
         "24h"
     )

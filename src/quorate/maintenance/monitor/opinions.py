@@ -2,7 +2,8 @@
 
 Two things speak against a drive. It is away, or will be, for so long that its data should live elsewhere: BROKEN when
 that begins soon, FAULTY when later. Or it has been down, unplanned, in so many samples in a row that it will not come
-back by itself: FAULTY. An opinion once formed goes only after a few good samples: a drive that flaps is not trusted.
+back by itself: FAULTY. An opinion once formed goes only after good samples in a row: a few if the drive was never away
+without leave, because then nothing was wrong with it; as many as it takes to be thought faulty if it was.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ class Streak:
 
     sample: Sample = Sample.UNKNOWN
     length: int = 0
+    #: It was away without leave since it was last trusted.
+    unplanned: bool = False
 
     def seen(self, sample: Sample, times: int = 1) -> Streak:
         """So many samples more."""
         if sample in (Sample.PLANNED, Sample.UNKNOWN) or not times:
             return self
-        return Streak(sample, self.length + times if sample is self.sample else times)
+        length = self.length + times if sample is self.sample else times
+        return Streak(sample, length, self.unplanned or sample is Sample.BAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,9 @@ def opinion(spans: Sequence[Span], streak: Streak, held: Marker | None, config: 
         return _at_least(held, Opinion(Marker.DISK_FAULTY, _absence(span, now)))
     if streak.sample is Sample.BAD and streak.length >= config.default_state_limit:
         return _at_least(held, Opinion(Marker.DISK_FAULTY, f"down in {streak.length} samples in a row"))
-    if held is not None and not (streak.sample is Sample.GOOD and streak.length >= config.good_state_limit):
-        return Opinion(held, f"not yet seen well in {config.good_state_limit} samples in a row")
+    enough = config.default_state_limit if streak.unplanned else config.good_state_limit
+    if held is not None and not (streak.sample is Sample.GOOD and streak.length >= enough):
+        return Opinion(held, f"not yet seen well in {enough} samples in a row")
     return NOTHING
 
 

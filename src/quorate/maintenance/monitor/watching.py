@@ -34,6 +34,8 @@ _logger = get_logger(__name__)
 _BAD: Final = frozenset({Marker.DISK_BROKEN, Marker.DISK_FAULTY})
 _SELF: Final = Caller(name=MONITOR, admin=True)
 _NO_STREAK: Final = Streak()
+#: Of a drive that was marked before this process began: why, nobody remembers.
+_MARKED_BEFORE: Final = Streak(unplanned=True)
 #: Nodes looked at before others are let through.
 _BREATH: Final = 100
 #: Drives named in one record of the log.
@@ -124,7 +126,8 @@ class Monitor:
             before = max(history.changed_at - last, 0)
             times = max(passed - -(-before // interval), 0) if most is None else min(passed, most)
             sample = each.sample(planned, now, history.since)
-            streak = self._streaks.get(each.drive, _NO_STREAK).seen(sample, times)
+            before_it = _MARKED_BEFORE if each.drive in marked else _NO_STREAK
+            streak = self._streaks.get(each.drive, before_it).seen(sample, times)
             if streak.sample is Sample.BAD or each.drive in marked:
                 self._streaks[each.drive] = streak
             else:
@@ -197,6 +200,7 @@ class Monitor:
             return
         if thought.marker in _BAD and before is None:
             self._lately[drive] = self._broker.now()
+            self._streaks.setdefault(drive, _NO_STREAK)
         data: dict[str, Any] = {
             "pdisk": str(drive),
             "before": str(before) if before is not None else "",
