@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.maintenance.planner.bounds import largest_clique, lower_bound, upper_bound
 from quorate.maintenance.planner.colouring import colour, dsatur
-from quorate.maintenance.planner.problem import UNLIMITED, Problem, lower_bound
-from quorate.maintenance.planner.together import largest, upper_bound
+from quorate.maintenance.planner.problem import UNLIMITED, Problem
+from quorate.maintenance.planner.together import largest
 
 
 @st.composite
@@ -87,6 +88,29 @@ def test_the_largest_set_breaks_no_rule_cannot_be_added_to_and_keeps_the_bound(p
         if allowed(problem, [host for host in range(problem.hosts) if bits >> host & 1])
     )
     assert len(chosen) <= best <= upper_bound(problem)
+
+
+@given(problems(most=8))
+@settings(deadline=None)
+def test_every_two_hosts_of_a_clique_share_a_group(problem: Problem) -> None:
+    found = largest_clique(problem)
+    assert len(found) == len(set(found)) >= max(map(len, problem.groups), default=1)
+    for one, other in combinations(found, 2):
+        assert any(one in group and other in group for group in problem.groups)
+
+
+@pytest.mark.parametrize("hosts", [4, 9, 30])
+def test_small_groups_over_all_pairs_of_hosts_need_a_round_for_each_host(hosts: int) -> None:
+    """Volumes with two copies lie anywhere: no group is larger than two, and yet no two hosts go together."""
+    problem = Problem(hosts, tuple(combinations(range(hosts), 2)))
+    assert lower_bound(problem).rounds == hosts == len(colour(problem))
+    assert "every two share a group" in lower_bound(problem).reason
+    assert upper_bound(problem) == 1 == len(largest(problem))
+
+
+def test_the_bound_is_nine_where_volumes_of_three_lie_on_nine_hosts_so_that_all_meet() -> None:
+    triples = tuple(combinations(range(9), 3))
+    assert lower_bound(Problem(9, triples)).rounds == 9 == len(colour(Problem(9, triples)))
 
 
 def blocks(count: int, size: int, at_once: int = UNLIMITED) -> Problem:

@@ -14,7 +14,8 @@ from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Final
 
-from quorate.maintenance.planner.problem import Problem, lower_bound
+from quorate.maintenance.planner.bounds import lower_bound
+from quorate.maintenance.planner.problem import Problem
 from quorate.maintenance.planner.rounds import Rounds
 
 #: Tries of iterated greedy without fewer rounds before it is left at that.

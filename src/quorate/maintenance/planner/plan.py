@@ -1,8 +1,8 @@
 """Plans as the broker tells them.
 
 Asking about thousands of hosts takes a while, and the broker has others to answer: they are let through all the time,
-and the colouring, which needs nothing but its numbers, runs in a thread. The cluster may change meanwhile. A plan is
-advice; what is permitted is decided when somebody asks.
+and what needs nothing but numbers (the colouring, the bounds) runs in a thread. The cluster may change meanwhile. A
+plan is advice; what is permitted is decided when somebody asks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from quorate.maintenance.evaluation import Refusal
 from quorate.maintenance.messages import Action
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.planner import together
+from quorate.maintenance.planner.bounds import Bound, lower_bound, upper_bound
 from quorate.maintenance.planner.colouring import colour
 from quorate.maintenance.planner.extraction import problem
-from quorate.maintenance.planner.problem import Bound, lower_bound
 from quorate.maintenance.rules import evaluate
 
 #: Hosts asked about before others are let through.
@@ -83,7 +83,7 @@ async def plan(model: ClusterModel, question: Question, now: int) -> Planned:
     """In how many rounds can these hosts be served?"""
     hosts, blocked = await _possible(model, question, now)
     numbers = problem(model, hosts, question.mode, question.tenant_policy)
-    bound = lower_bound(numbers)
+    bound = await asyncio.to_thread(lower_bound, numbers)
     rounds: list[tuple[str, ...]] = []
     left = hosts
     for _ in range(ATTEMPTS):
@@ -106,8 +106,9 @@ async def ok_to_stop(model: ClusterModel, question: Question, now: int) -> Toget
     hosts, refused = await _possible(model, question, now)
     numbers = problem(model, hosts, question.mode, question.tenant_policy)
     chosen = await asyncio.to_thread(together.largest, numbers)
+    at_most = await asyncio.to_thread(upper_bound, numbers)
     granted, _ = await _weighed(model, question, [hosts[number] for number in chosen], now)
-    return Together(granted, together.upper_bound(numbers), refused)
+    return Together(granted, at_most, refused)
 
 
 async def _possible(model: ClusterModel, question: Question, now: int) -> tuple[list[str], tuple[Refusal, ...]]:

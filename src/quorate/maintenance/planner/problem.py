@@ -47,39 +47,3 @@ class Problem:
                 parts.setdefault(word, []).append(host)
             result.append(sorted(parts.values(), key=lambda part: (-len(part), part[0])))
         return result
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """No plan has fewer rounds, and why."""
-
-    rounds: int
-    reason: str
-
-
-def lower_bound(problem: Problem) -> Bound:
-    """The best of the plain bounds: one group's hosts go one by one, and limits allow only so many a round."""
-    if not problem.hosts:
-        return Bound(0, "there is nothing to do")
-    bounds = [Bound(1, "one round at least")]
-    if problem.groups:
-        most = max(map(len, problem.groups))
-        bounds.append(Bound(most, f"a group has parts on {most} of these hosts, which go one by one"))
-    bounds.append(
-        Bound(-(-problem.hosts // problem.at_once), f"at most {problem.at_once} of {problem.hosts} hosts go at once")
-    )
-    of_tenant: dict[str, int] = {}
-    for tenants in problem.tenants:
-        for tenant in tenants:
-            of_tenant[tenant] = of_tenant.get(tenant, 0) + 1
-    for tenant, hosts in sorted(of_tenant.items()):
-        limit = problem.of_tenant_at_once.get(tenant, UNLIMITED)
-        bounds.append(Bound(-(-hosts // limit), f"at most {limit} of {hosts} hosts of tenant {tenant} go at once"))
-    rings = len(frozenset().union(*problem.rings)) if problem.rings else 0
-    bounds.append(
-        Bound(
-            -(-rings // problem.rings_at_once),
-            f"at most {problem.rings_at_once} of {rings} rings of the state storage may be touched at once",
-        )
-    )
-    return max(bounds, key=lambda bound: bound.rounds)

@@ -1,8 +1,7 @@
-"""The largest set of hosts that may go at once, as large as we can find it, and a bound that no set exceeds.
+"""The largest set of hosts that may go at once, as large as we can find it.
 
 Hosts that meet the fewest others come first, because they cost the least; or all hosts of one rack, because groups are
-spread over racks. Then swaps: a host that stands in the way of two others makes room for them. The bound: hosts of one
-group exclude each other, so a cover of all hosts by groups has at least as many parts as any such set has hosts.
+spread over racks. Then swaps: a host that stands in the way of two others makes room for them.
 """
 
 from __future__ import annotations
@@ -30,18 +29,6 @@ def largest(problem: Problem) -> list[int]:
             break
         chosen = better
     return sorted(chosen)
-
-
-def upper_bound(problem: Problem) -> int:
-    """No set is larger: by limits, and by a greedy cover with groups."""
-    covered: set[int] = set()
-    parts = 0
-    for group in sorted(problem.groups, key=lambda each: -len(each)):
-        new = [host for host in group if host not in covered]
-        if len(new) > 1:
-            covered.update(new)
-            parts += 1
-    return min(parts + problem.hosts - len(covered), problem.at_once)
 
 
 def _fewest_met_first(problem: Problem, groups_of: Sequence[Sequence[int]]) -> list[int]:
