@@ -12,7 +12,7 @@ from quorate.maintenance.broker import push, watchers
 from quorate.maintenance.broker.watchers import Watcher
 from quorate.maintenance.evaluation import Evaluation
 from quorate.maintenance.messages import Change, ChangeKind, ChangeVerb, RequestCommand
-from quorate.maintenance.rules import evaluate
+from quorate.maintenance.slices import weigh
 from tests.maintenance.broker.desk import Desk, ids
 
 ADDED, CHANGED, ANSWER, ENDED = ChangeVerb
@@ -95,11 +95,11 @@ async def test_while_nothing_changes_nothing_is_weighed_again(desk: Desk, monkey
     await desk.ask("h2", schedule=True)
     weighed = []
 
-    def counted(*asked: Any) -> Evaluation:
+    async def counted(*asked: Any) -> Evaluation:
         weighed.append(asked)
-        return evaluate(*asked)
+        return await weigh(*asked)
 
-    monkeypatch.setattr(push, "evaluate", counted)
+    monkeypatch.setattr(push, "weigh", counted)
     async with aclosing(desk.broker.changes(user="bob")):
         for _ in range(30):
             desk.clock.advance(5)
@@ -153,7 +153,7 @@ async def test_a_watcher_that_does_not_keep_up_is_let_go(desk: Desk, monkeypatch
 async def test_nothing_is_weighed_while_nobody_watches(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await desk.ask("h1", user="bob")
     await desk.ask("h2", schedule=True)
-    monkeypatch.setattr(push, "evaluate", lambda *_: pytest.fail("weighed for nobody"))
+    monkeypatch.setattr(push, "weigh", lambda *_: pytest.fail("weighed for nobody"))
     await desk.done("bob-p-1", user="bob")
     await desk.settle()
     assert len((await desk.requests(RequestCommand.LIST)).requests) == 1

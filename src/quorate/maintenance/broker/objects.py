@@ -30,7 +30,7 @@ class Objects:
         user = user_of(asked.user, caller)
         check_request(asked)
         self._core.weigh()
-        return await self._turns.take(lambda draft: self._decide(draft, asked, user, object_uid), weighs=True)
+        return await self._turns.weigh(lambda draft: self._decide(draft, asked, user, object_uid))
 
     async def withdraw(self, object_uid: str) -> Status:
         """The object is being deleted."""
@@ -38,16 +38,16 @@ class Objects:
         await self._turns.take(lambda draft: self._withdraw(draft, object_uid), weighs=False)
         return OK
 
-    def _decide(self, draft: Draft, asked: PermissionRequest, user: str, object_uid: str) -> PermissionResponse:
+    async def _decide(self, draft: Draft, asked: PermissionRequest, user: str, object_uid: str) -> PermissionResponse:
         earlier = tuple(self._shown(entry) for entry in _held(draft, object_uid))
         served = draft.book.served.get(object_uid)
         if served is not None:
             return PermissionResponse(status=Status(code=served.code, reason=served.reason), permissions=earlier)
         stored = next((one for one in draft.book.requests.values() if one.object_uid == object_uid), None)
         if stored is not None:
-            answer = self._requests.decide_again(draft, stored, asked.availability_mode)
+            answer = await self._requests.decide_again(draft, stored, asked.availability_mode)
         else:
-            answer = self._requests.decide(draft, asked, user, object_uid=object_uid)
+            answer = await self._requests.decide(draft, asked, user, object_uid=object_uid)
         return replace(answer, permissions=(*earlier, *answer.permissions))
 
     def _withdraw(self, draft: Draft, object_uid: str) -> None:

@@ -1,8 +1,8 @@
 """Tells watchers when a stored request would now be answered otherwise than before. It grants nothing.
 
 Runs, if somebody watches, when the cluster or a lock has changed, or when the moment has come at which an answer can.
-One request is weighed at a time, and everybody else goes on in between; a pass that took long is followed by a pause,
-so that this never takes most of the time.
+One request is weighed at a time, in slices, and everybody else goes on in between; a pass that took long is followed
+by a pause, so that this never takes most of the time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quorate.maintenance.broker.watchers import Watcher
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action, Change, ChangeKind, ChangeVerb
 from quorate.maintenance.moments import FOREVER, later
-from quorate.maintenance.rules import evaluate
+from quorate.maintenance.slices import Disturbed, weigh
 
 #: A pass shorter than this, in seconds, needs no pause; a longer one so many times its own length.
 _SHORT: Final = 0.01
@@ -77,15 +77,21 @@ class Push:
         self._version, self._next = core.model.version, later(now, core.retry)
         for entry in core.book.queue():
             if core.book.requests.get(entry.id) is entry:
-                self._weigh(entry)
+                await self._weigh(entry)
             await asyncio.sleep(0)
         self._told = {key: told for key, told in self._told.items() if key in core.book.requests}
 
-    def _weigh(self, entry: RequestEntry) -> None:
+    async def _weigh(self, entry: RequestEntry) -> None:
         core = self._core
         now = core.now()
         asking = replace(entry, actions=tuple(bare(action) for action in entry.actions))
-        evaluation = evaluate(core.model, asking, now)
+        try:
+            evaluation = await weigh(core.model, asking, now)
+        except Disturbed:
+            self.wake()  # it is looked at again; the model is another by now
+            return
+        if core.book.requests.get(entry.id) is not entry:
+            return
         self._next = min(self._next, *(refusal.deadline or FOREVER for refusal in evaluation.refusals), FOREVER)
         answer = evaluation.code, tuple(grant.action for grant in evaluation.grants)
         before, _ = self._told.get(entry.id, (_NOT_NOW, None))

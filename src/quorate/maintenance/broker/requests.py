@@ -33,7 +33,7 @@ from quorate.maintenance.messages import (
 )
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import later
-from quorate.maintenance.rules import evaluate
+from quorate.maintenance.slices import Disturbed, weigh
 
 log = get_logger(__name__)
 
@@ -53,8 +53,8 @@ class Requests:
         now = core.weigh()
         if asked.dry_run:
             entry = new_entry(core.model, asked, user, core.book.counters.requests + 1, now)
-            return tried(core.model, evaluate(core.model, entry, now), now)
-        return await self._turns.take(lambda draft: self.decide(draft, asked, user), weighs=True)
+            return tried(core.model, await weighed(core, entry, now), now)
+        return await self._turns.weigh(lambda draft: self.decide(draft, asked, user))
 
     async def check(self, asked: CheckRequest, caller: Caller) -> PermissionResponse:
         """May the rest of a stored request be done now?"""
@@ -63,15 +63,15 @@ class Requests:
         now = core.weigh()
         if asked.dry_run:
             entry = _again(own_request(core.book, asked.request_id, user), asked.availability_mode)
-            evaluation = evaluate(core.model, entry, now)
+            evaluation = await weighed(core, entry, now)
             kept = evaluation.code in WAITING
             return tried(core.model, evaluation, now, request_id=entry.id if kept else "")
 
-        def decide(draft: Draft) -> PermissionResponse:
+        async def decide(draft: Draft) -> PermissionResponse:
             entry = own_request(draft.book, asked.request_id, user)
-            return self.decide_again(draft, entry, asked.availability_mode)
+            return await self.decide_again(draft, entry, asked.availability_mode)
 
-        return await self._turns.take(decide, weighs=True)
+        return await self._turns.weigh(decide)
 
     async def manage(self, asked: ManageRequest, caller: Caller) -> ManageRequestResponse:
         """List, get or withdraw stored requests."""
@@ -102,12 +102,14 @@ class Requests:
 
         self._turns.soon(decide)
 
-    def decide(self, draft: Draft, asked: PermissionRequest, user: str, *, object_uid: str = "") -> PermissionResponse:
+    async def decide(
+        self, draft: Draft, asked: PermissionRequest, user: str, *, object_uid: str = ""
+    ) -> PermissionResponse:
         """A new request, in its turn."""
         model = self._core.model
         number = draft.book.counters.requests + 1
         entry = new_entry(model, asked, user, number, draft.now, object_uid=object_uid)
-        evaluation = evaluate(model, entry, draft.now)
+        evaluation = await weighed(self._core, entry, draft.now)
         stored = asked.schedule and evaluation.code in WAITING and bool(evaluation.left)
         request_id = entry.id if stored else ""
         permissions = self._grant(draft, entry, evaluation, request_id)
@@ -117,13 +119,13 @@ class Requests:
             _serve(draft, entry, evaluation)
         return granted(model, evaluation, permissions, request_id=request_id)
 
-    def decide_again(
+    async def decide_again(
         self, draft: Draft, entry: RequestEntry, mode: AvailabilityMode | None = None
     ) -> PermissionResponse:
         """A stored request, in its turn. What is refused for good is not kept."""
         model = self._core.model
         asking = _again(entry, mode)
-        evaluation = evaluate(model, asking, draft.now)
+        evaluation = await weighed(self._core, asking, draft.now)
         permissions = self._grant(draft, asking, evaluation, entry.id)
         kept = evaluation.code in WAITING
         if kept:
@@ -158,6 +160,14 @@ class Requests:
             ]
         except Conflict as conflict:
             raise Declined(StatusCode.DISALLOW_TEMP, str(conflict), deadline=later(draft.now, core.retry)) from conflict
+
+
+async def weighed(core: Core, entry: RequestEntry, now: int) -> Evaluation:
+    """The rules' answer, good until the next await. Declined: the cluster does not rest long enough to tell."""
+    try:
+        return await weigh(core.model, entry, now)
+    except Disturbed as error:
+        raise core.busy(f"{error}: ask again, for fewer at once, or with PartialPermissionAllowed") from None
 
 
 def own_request(book: Book, request_id: str, user: str) -> RequestEntry:

@@ -5,6 +5,9 @@ together share one write. A turn that weighs (asks the rules) runs only on a mod
 before it: if an earlier one of the same write unlocks something, which the model shows only after the write, the turn
 waits for the next write. So the answers are those of turns written one by one.
 
+A turn that weighs a large request lets others through meanwhile (``slices``), but no other turn: what it found is true
+at the moment at which it holds what it grants, because it would have begun anew otherwise.
+
 If the write does not happen, what the turns had locked is unlocked and all are answered ERROR_TEMP. If nobody can say
 whether it happened (``Unsettled``), they are answered ERROR_TEMP too, and then the ledger is written as it was before:
 until that is done, everything stays locked and no turn runs.
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -37,7 +40,7 @@ _PAUSE: Final = 1.0
 
 @dataclass(slots=True)
 class _Turn:
-    decide: Callable[[Draft], Any]
+    decide: Callable[[Draft], Awaitable[Any]]
     weighs: bool
     answer: asyncio.Future[Any]
     #: Not in company: with it the ledger would be too large, and it must be known which turn is to blame.
@@ -45,10 +48,10 @@ class _Turn:
     result: Any = None
     declined: BaseException | None = None
 
-    def run(self, draft: Draft) -> None:
+    async def run(self, draft: Draft) -> None:
         before = draft.savepoint()
         try:
-            self.result = self.decide(draft)
+            self.result = await self.decide(draft)
         except Exception as error:  # a Declined, or a fault of ours: in any case only this turn's
             draft.roll_back(before)
             self.declined = error
@@ -76,13 +79,27 @@ class Turns:
 
     async def take(self, decide: Callable[[Draft], T], *, weighs: bool) -> T:
         """The function's result, once what it changed is written. Declined if it declines, or cannot be written."""
-        turn = self._add(decide, weighs=weighs)
+
+        async def at_once(draft: Draft) -> T:
+            return decide(draft)
+
+        turn = self._add(at_once, weighs=weighs)
+        result: T = await turn.answer
+        return result
+
+    async def weigh(self, decide: Callable[[Draft], Awaitable[T]]) -> T:
+        """The same, for a decision that lets others through while it asks the rules (``slices``), and no other turn."""
+        turn = self._add(decide, weighs=True)
         result: T = await turn.answer
         return result
 
     def soon(self, decide: Callable[[Draft], object]) -> None:
         """The same, for something that nobody waits for."""
-        turn = self._add(decide, weighs=False)
+
+        async def at_once(draft: Draft) -> object:
+            return decide(draft)
+
+        turn = self._add(at_once, weighs=False)
         turn.answer.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def wake(self) -> None:
@@ -124,7 +141,7 @@ class Turns:
         while self._waiting:
             self._waiting.popleft().fail(self._core.busy(reason))
 
-    def _add(self, decide: Callable[[Draft], object], *, weighs: bool) -> _Turn:
+    def _add(self, decide: Callable[[Draft], Awaitable[object]], *, weighs: bool) -> _Turn:
         turn = _Turn(decide, weighs, asyncio.get_running_loop().create_future())
         if self._closing or self._core.lost:
             turn.fail(self._core.busy(self._core.lost or "the broker is being stopped"))
@@ -163,7 +180,7 @@ class Turns:
             self._waiting.popleft()
             if turn.answer.cancelled():
                 continue
-            turn.run(draft)
+            await turn.run(draft)
             turns.append(turn)
             if self._core.clock.monotonic() >= until:
                 break

@@ -17,7 +17,7 @@ from quorate.maintenance.broker.declined import wrong
 from quorate.maintenance.broker.draft import Draft
 from quorate.maintenance.broker.permissions import end_all
 from quorate.maintenance.broker.renewal import WALLE
-from quorate.maintenance.broker.requests import Requests, new_entry
+from quorate.maintenance.broker.requests import Requests, new_entry, weighed
 from quorate.maintenance.broker.tasks import alive
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import MOST_DEVICES, check_actions
@@ -39,7 +39,6 @@ from quorate.maintenance.messages import (
 )
 from quorate.maintenance.moments import FOREVER
 from quorate.maintenance.nouns import DriveId, VDiskId, parse_device
-from quorate.maintenance.rules import evaluate
 
 PRIORITY: Final = 20
 #: Of a task that only says that a host may be out of reach for a while.
@@ -97,9 +96,9 @@ class Tasks:
             if existing is not None:
                 return WalleTaskAnswer(status=await self._tried_again(existing), task=task)
             entry = new_entry(core.model, self._asking(task), WALLE, core.book.counters.requests + 1, now)
-            tried_now = tried(core.model, evaluate(core.model, entry, now), now)
+            tried_now = tried(core.model, await weighed(core, entry, now), now)
             return WalleTaskAnswer(status=_status(tried_now), task=task)
-        status = await self._turns.take(lambda draft: self._create(draft, task), weighs=True)
+        status = await self._turns.weigh(lambda draft: self._create(draft, task))
         return WalleTaskAnswer(status=status, task=task)
 
     async def list(self, asked: WalleListTasks, caller: Caller) -> WalleTasksResponse:
@@ -124,7 +123,7 @@ class Tasks:
         if task.request_id not in core.book.requests:
             return WalleTaskAnswer(status=_GOES_ON, task=_message(task))
         core.weigh()
-        status = await self._turns.take(lambda draft: self._check(draft, asked.task_id), weighs=True)
+        status = await self._turns.weigh(lambda draft: self._check(draft, asked.task_id))
         return WalleTaskAnswer(status=status, task=_message(task))
 
     async def remove(self, asked: WalleRemoveTask, caller: Caller) -> WalleTaskAnswer:
@@ -135,20 +134,20 @@ class Tasks:
         await self._turns.take(lambda draft: _remove(draft, asked.task_id), weighs=False)
         return WalleTaskAnswer(status=OK, task=_message(task))
 
-    def _create(self, draft: Draft, task: WalleTask) -> Status:
+    async def _create(self, draft: Draft, task: WalleTask) -> Status:
         if self._existing(draft.book, task) is not None:
-            return self._check(draft, task.id)
-        answer = self._requests.decide(draft, self._asking(task), WALLE)
+            return await self._check(draft, task.id)
+        answer = await self._requests.decide(draft, self._asking(task), WALLE)
         if answer.status.code in _KEPT:
             draft.put_task(_entry(task, answer))
         return _status(answer)
 
-    def _check(self, draft: Draft, task_id: str) -> Status:
+    async def _check(self, draft: Draft, task_id: str) -> Status:
         task = _known(draft.book, task_id)
         entry = draft.book.requests.get(task.request_id)
         if entry is None:
             return _GOES_ON
-        return _status(self._requests.decide_again(draft, entry))
+        return _status(await self._requests.decide_again(draft, entry))
 
     async def _tried_again(self, task: TaskEntry) -> Status:
         if task.request_id not in self._core.book.requests:

@@ -21,7 +21,7 @@ from quorate.maintenance.planner import together
 from quorate.maintenance.planner.bounds import Bound, lower_bound, upper_bound
 from quorate.maintenance.planner.colouring import colour
 from quorate.maintenance.planner.extraction import problem
-from quorate.maintenance.rules import evaluate
+from quorate.maintenance.slices import weigh
 
 #: Hosts asked about before others are let through.
 BREATH: Final = 10
@@ -118,7 +118,7 @@ async def _possible(model: ClusterModel, question: Question, now: int) -> tuple[
     for number, host in enumerate(dict.fromkeys(question.hosts)):
         if number % BREATH == 0:
             await asyncio.sleep(0)
-        found = evaluate(model, question.request((host,)), now)
+        found = await weigh(model, question.request((host,)), now)
         if found.refusals:
             blocked += found.refusals
         else:
@@ -131,5 +131,5 @@ async def _weighed(
 ) -> tuple[tuple[str, ...], list[str]]:
     """The rules' own answer to a round: who may go, and who may not after all."""
     await asyncio.sleep(0)
-    found = evaluate(model, question.request(hosts), now)
+    found = await weigh(model, question.request(hosts), now)
     return tuple(grant.action.host for grant in found.grants), [refusal.action.host for refusal in found.refusals]

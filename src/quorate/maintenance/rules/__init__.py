@@ -10,7 +10,7 @@ the earliest moment at which that can change. Nothing here is stored, and no id 
 """
 
 from quorate.maintenance.rules.extension import is_down, may_extend
-from quorate.maintenance.rules.request import evaluate
+from quorate.maintenance.rules.request import evaluate, evaluation_steps
 from quorate.maintenance.rules.resolving import resolve
 
-__all__ = ["evaluate", "is_down", "may_extend", "resolve"]
+__all__ = ["evaluate", "evaluation_steps", "is_down", "may_extend", "resolve"]

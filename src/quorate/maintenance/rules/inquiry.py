@@ -11,6 +11,8 @@ from quorate.maintenance.model.locks import Rank
 from quorate.maintenance.model.trial import Taken, Trial
 from quorate.maintenance.moments import FOREVER, later
 
+#: What an action costs beside what is asked of its replicas, as a number of replicas.
+ACTION_WORK: Final = 10
 #: Before everybody in the queue.
 FIRST: Final = Rank(-(2**63), 0)
 
@@ -29,11 +31,13 @@ class Inquiry:
         "model",
         "now",
         "partial",
+        "queue_moves",
         "rank",
         "retry_at",
         "taken",
         "tenant_policy",
         "trial",
+        "worked",
     )
 
     def __init__(
@@ -63,6 +67,10 @@ class Inquiry:
         self.leaving: frozenset[int] = frozenset()
         #: What a rule found out and need not find out again for the next action.
         self.memory: dict[object, object] = {}
+        #: Of requests that go first, when to look at them again.
+        self.queue_moves: dict[str, int] = {}
+        #: Replicas that were weighed since somebody last asked how many.
+        self.worked = 0
         self.action = -1
         self.horizon = now
         self.taken = Taken(-1, now)
@@ -72,6 +80,11 @@ class Inquiry:
         self.action += 1
         self.horizon = later(self.now, action.duration or 0, permission_duration)
         self.taken = Taken(self.action, later(self.now, permission_duration))
+
+    def work(self) -> int:
+        """What was done since this was last asked."""
+        done, self.worked = self.worked + ACTION_WORK, 0
+        return done
 
     def concerns(self, taken: Taken) -> bool:
         """A clash with it is the request's own fault, for good.

@@ -6,7 +6,7 @@ granted. Partial: whatever passes is granted, and if nothing does, the most hope
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Final
 
@@ -39,10 +39,25 @@ _HOPE: Final = {
 _TEMPORARY: Final = frozenset({StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP})
 #: A stored request says why for so many of its actions.
 _MAX_ISSUES: Final = 100
+#: Work that was done; sent True, what is left of a partial request is put off. The answer in the end.
+Steps = Generator[int, bool | None, Evaluation]
 
 
 def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permissions: int | None = None) -> Evaluation:
     """What of a request may be done now. The model stays as it is."""
+    steps = evaluation_steps(model, request, now, max_permissions=max_permissions)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Evaluation = end.value
+            return found
+
+
+def evaluation_steps(
+    model: ClusterModel, request: RequestEntry, now: int, *, max_permissions: int | None = None
+) -> Steps:
+    """The same, action by action: between two of them others may ask the model, but nobody may change it."""
     model.advance(now)
     inquiry = Inquiry(
         model,
@@ -59,7 +74,14 @@ def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permis
     cap = max_permissions if inquiry.partial else None
     grants: list[Grant] = []
     refusals: list[Refusal] = []
+    put_off = False
     for number, action in enumerate(actions):
+        if number:
+            put_off = bool((yield inquiry.work())) or put_off
+            model.advance(now)  # others may have asked about another moment
+        if put_off:
+            refusals.append(_put_off(inquiry, action))
+            continue
         if cap is not None and len(grants) >= cap:
             refusals.append(_deferred(inquiry, action, cap))
             continue
@@ -70,7 +92,7 @@ def evaluate(model: ClusterModel, request: RequestEntry, now: int, *, max_permis
             grants.append(Grant(action, lasts))
             continue
         if not inquiry.partial:
-            refusal = _with_the_rest(inquiry, refusal, actions[number:])
+            refusal = yield from _with_the_rest(inquiry, refusal, actions[number:])
             return _refused([refusal], left=_with_issues(actions, {number: refusal.issue}))
         refusals.append(refusal)
     if not refusals:
@@ -107,6 +129,7 @@ def take_all(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
 def _take_in_turn(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
     mark = inquiry.trial.mark()
     for item in items:
+        inquiry.worked += len(item.replicas)
         if (objection := take(inquiry, item)) is not None:
             inquiry.trial.undo(mark)
             return objection
@@ -136,14 +159,22 @@ def _for_good(inquiry: Inquiry, items: Sequence[Item], objection: Objection) -> 
     return replace_fields(objection, code=StatusCode.DISALLOW, message=message, deadline=None)
 
 
-def _with_the_rest(inquiry: Inquiry, refusal: Refusal, actions: Sequence[Action]) -> Refusal:
+def _with_the_rest(
+    inquiry: Inquiry, refusal: Refusal, actions: Sequence[Action]
+) -> Generator[int, bool | None, Refusal]:
     """The actions from a refused one on go together or not at all: if they never can, nobody need wait for that."""
     if refusal.code is not StatusCode.DISALLOW_TEMP:
         return refusal
     inquiry.ideal, mark = True, inquiry.trial.mark()
-    found = (find(inquiry.model, action) for action in actions)
-    tried = (_take_in_turn(inquiry, items) for items in found if not isinstance(items, Unresolved))
-    contradiction = next((objection for objection in tried if objection is not None and objection.obstacles), None)
+    contradiction = None
+    for action in actions:
+        yield inquiry.work()
+        inquiry.model.advance(inquiry.now)
+        items = find(inquiry.model, action)
+        objection = None if isinstance(items, Unresolved) else _take_in_turn(inquiry, items)
+        if objection is not None and objection.obstacles:
+            contradiction = objection
+            break
     inquiry.trial.undo(mark)
     inquiry.ideal = False
     if contradiction is None:
@@ -173,6 +204,11 @@ def _expanded(model: ClusterModel, actions: Iterable[Action]) -> Iterable[Action
 def _nodes(model: ClusterModel, action: Action) -> Iterable[NodeItem]:
     items = () if action.type is ActionType.REPLACE_DEVICES else find(model, action)
     return () if isinstance(items, Unresolved) else [item for item in items if isinstance(item, NodeItem)]
+
+
+def _put_off(inquiry: Inquiry, action: Action) -> Refusal:
+    message = "the cluster changes too fast to weigh all of the request at once: this action is weighed next time"
+    return Refusal(action, StatusCode.DISALLOW_TEMP, Issue(type=IssueType.GENERIC, message=message), inquiry.now)
 
 
 def _deferred(inquiry: Inquiry, action: Action, cap: int) -> Refusal:

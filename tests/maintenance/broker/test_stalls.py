@@ -1,0 +1,184 @@
+"""Nobody waits for a decision who has not asked for it: however long the queue, the event loop goes round."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from quorate.api.maintenance.action import HostState, StatusCode
+from quorate.maintenance import slices
+from quorate.maintenance.messages import Action, PermissionResponse, PlanRequest
+from quorate.maintenance.model.items import Item
+from quorate.maintenance.rules import request as rules
+from quorate.maintenance.rules.inquiry import ACTION_WORK, Inquiry
+from tests.maintenance.broker.desk import ANYONE, Desk, NodeInfo
+
+#: As it was found: 1,095 requests in the queue, and somebody tries 200 actions.
+QUEUED, TRIED = 1095, 200
+USERS = 15
+#: Seconds that the loop may stand still. Our mark is 0.1, but a machine that tests run on has other work too.
+LONGEST = 1.0
+HOSTS = [f"h{number}" for number in range(1, 9)]
+
+
+@pytest.fixture
+async def crowded() -> AsyncIterator[Desk]:
+    """Everybody waits for everything: one host is away for good and the group lets nobody else go."""
+    desk = await Desk.open()
+    desk.put(8, HostState.DOWN)
+    waiting = (
+        desk.ask(*HOSTS[:7], user=f"user-{number % USERS}", partial_permission_allowed=True, schedule=True)
+        for number in range(QUEUED)
+    )
+    answers = await asyncio.gather(*waiting)
+    assert {answer.status.code for answer in answers} == {StatusCode.DISALLOW_TEMP}
+    assert len(desk.broker.ledger.requests) == QUEUED
+    yield desk
+    await desk.broker.close()
+    await desk.store.close()
+
+
+class Rounds:
+    """How the event loop goes round: the work of the rules in one round, and the time it took, at most."""
+
+    def __init__(self) -> None:
+        self.work = 0
+        self.seconds = 0.0
+        self.count = 0
+
+
+@asynccontextmanager
+async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rounds]:
+    """Count while this lasts."""
+    rounds, work, over = Rounds(), 0, False
+    attempt, take_in_turn = rules.attempt, rules._take_in_turn
+
+    def attempted(inquiry: Inquiry, action: Action) -> object:
+        nonlocal work
+        work += ACTION_WORK
+        return attempt(inquiry, action)
+
+    def taken(inquiry: Inquiry, items: Sequence[Item]) -> object:
+        nonlocal work
+        work += sum(len(item.replicas) for item in items)
+        return take_in_turn(inquiry, items)
+
+    monkeypatch.setattr(rules, "attempt", attempted)
+    monkeypatch.setattr(rules, "_take_in_turn", taken)
+
+    async def go_round() -> None:
+        nonlocal work
+        last = time.perf_counter()
+        while not over:
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            rounds.seconds, last = max(rounds.seconds, now - last), now
+            rounds.work, work = max(rounds.work, work), 0
+            rounds.count += 1
+
+    task = asyncio.ensure_future(go_round())
+    await asyncio.sleep(0)
+    try:
+        yield rounds
+    finally:
+        over = True
+        task.cancel()
+
+
+async def tried(desk: Desk, *, partial: bool = True) -> PermissionResponse:
+    hosts = [HOSTS[number % 7] for number in range(TRIED)]
+    return await desk.ask(*hosts, user="zoe", dry_run=True, partial_permission_allowed=partial)
+
+
+async def asked(desk: Desk) -> PermissionResponse:
+    hosts = [HOSTS[number % 7] for number in range(TRIED)]
+    return await desk.ask(*hosts, user="zoe", schedule=True, partial_permission_allowed=True)
+
+
+async def planned(desk: Desk) -> object:
+    return await desk.broker.plan(PlanRequest(user="zoe"), ANYONE)
+
+
+async def looked_at_again(desk: Desk) -> None:
+    """The whole queue, because something changed and somebody watches."""
+    async with aclosing(desk.broker.changes(user="user-1")):
+        desk.put(7, HostState.DOWN)
+        for _ in range(QUEUED):
+            await asyncio.sleep(0)
+
+
+async def test_a_large_question_before_a_long_queue_lets_everybody_through(
+    crowded: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: tuple[Callable[[Desk], Awaitable[object]], ...] = (tried, asked, planned, looked_at_again)
+    for question in questions:
+        await crowded.settle()
+        with monkeypatch.context() as patched:
+            async with watched(patched) as rounds:
+                await question(crowded)
+        what = question.__name__
+        assert 0 < rounds.work <= slices.SLICE + 8 * ACTION_WORK, f"{what}: too much was weighed in one go"
+        assert rounds.count > 3, what
+        assert rounds.seconds < LONGEST, f"{what}: the loop stood still"
+
+
+async def test_a_request_is_weighed_anew_when_the_cluster_changes_in_between(desk: Desk) -> None:
+    """What was true of the first actions is not true any more: the answer is that of the cluster in the end."""
+    desk.model.remove_group(0)
+    for number in range(9, 300):
+        desk.model.put_node(NodeInfo(id=number, host=f"h{number}"))
+    hosts = [f"h{number}" for number in range(1, 300)]
+    asking = asyncio.ensure_future(desk.ask(*hosts, partial_permission_allowed=True))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not asking.done()
+    desk.put(1, HostState.UNKNOWN)
+    answer = await asking
+    assert [action.host for action in answer.refused] == ["h1"]
+    assert len(answer.permissions) == len(hosts) - 1
+
+
+@pytest.mark.parametrize("partial", [True, False])
+async def test_a_cluster_that_never_rests_puts_off_some_or_is_told_of(desk: Desk, partial: bool) -> None:
+    desk.model.remove_group(0)
+    for number in range(9, 300):
+        desk.model.put_node(NodeInfo(id=number, host=f"h{number}"))
+    hosts = [f"h{number}" for number in range(2, 300)]
+    asking = asyncio.ensure_future(desk.ask(*hosts, partial_permission_allowed=partial, schedule=True))
+    restless = 0
+    while not asking.done():
+        restless += 1
+        desk.put(1, HostState.DOWN if restless % 2 else HostState.UP)
+        await asyncio.sleep(0)
+    answer = await asking
+    if partial:
+        assert answer.status.code is StatusCode.ALLOW_PARTIAL
+        assert 0 < len(answer.permissions) < len(hosts)
+        assert "changes too fast" in (answer.refused[0].issue.message if answer.refused[0].issue else "")
+        rest = await desk.check(answer.request_id)
+        assert rest.status.code is StatusCode.ALLOW
+        assert len(answer.permissions) + len(rest.permissions) == len(hosts)
+    else:
+        assert answer.status.code is StatusCode.ERROR_TEMP
+        assert answer.permissions == ()
+        assert "changed 5 times while 298 actions were weighed" in answer.status.reason
+        assert desk.broker.ledger.permissions == ()
+
+
+async def test_no_other_decision_is_made_while_one_is_weighed_in_slices(desk: Desk) -> None:
+    """A small request that comes in between does not take what a large one, which came first, is about to get."""
+    desk.model.remove_group(0)
+    for number in range(9, 300):
+        desk.model.put_node(NodeInfo(id=number, host=f"h{number}"))
+    hosts = [f"h{number}" for number in range(1, 300)]
+    first = asyncio.ensure_future(desk.ask(*hosts))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    second = asyncio.ensure_future(desk.ask("h299", user="bob"))
+    assert (await first).status.code is StatusCode.ALLOW
+    assert (await second).status.code is StatusCode.DISALLOW_TEMP
+    assert len(desk.broker.ledger.permissions) == len(hosts)
