@@ -17,6 +17,8 @@ from quorate.api.scalars import MAX_MEMBERS, ReplicaName
 CLUSTER: Final = "cluster"
 #: The one BrokerLedger, and the one BrokerConfig.
 BROKER: Final = "broker"
+#: The broker's user for whom drives are removed.
+DRIVES_USER: Final = "quorate-drives"
 #: Where our namespaced objects are.
 NAMESPACE: Final = "quorate-system"
 #: Where events of cluster-scoped objects go, as Kubernetes does it.

@@ -36,7 +36,7 @@ CLAIM_OF: Final = "claim of a volume"
 REQUESTS_FOR: Final = "requests for drives of a node"
 
 #: Whose requests to the broker are ours.
-USER: Final = "quorate-drives"
+USER: Final = names.DRIVES_USER
 
 CLAIM_INDEX: Final = Index(PersistentVolumeClaim, CLAIM_OF, lambda claim: filter(None, (claim.spec.volume_name,)))
 

@@ -30,6 +30,8 @@ class PermissionEntry(Struct):
     #: Past its deadline and with nothing of it down it let go of its locks, for good: whatever goes down later is
     #: broken. It is only listed from then on.
     lapsed: bool = False
+    #: Of the rolling restart that asked, if one did.
+    run: str = ""
 
 
 class RequestEntry(Struct):
@@ -51,6 +53,7 @@ class RequestEntry(Struct):
     renewed_at: int
     last_deadline: int
     object_uid: str = ""
+    run: str = ""
 
 
 class NotificationEntry(Struct):

@@ -68,6 +68,8 @@ class PermissionRequest(Struct):
     tenant_policy: TenantPolicy = TenantPolicy.DEFAULT
     availability_mode: AvailabilityMode = AvailabilityMode.MAX_AVAILABILITY
     priority: int = 0
+    #: Of a rolling restart, its name: no other run gets hosts that it still has to do with.
+    run: str = ""
 
 
 class CheckRequest(Struct):
@@ -96,6 +98,7 @@ class Permission(Struct):
     action: Action
     deadline: int
     hosts: tuple[HostInfo, ...] = ()
+    run: str = ""
 
 
 class PermissionResponse(Struct):
@@ -137,6 +140,7 @@ class ScheduledRequest(Struct):
     priority: int = 0
     #: In the queue, from 1.
     position: int = 0
+    run: str = ""
 
 
 class ManageRequestResponse(Struct):

@@ -11,7 +11,7 @@ from quorate.api.maintenance.log_record import RecordType
 from quorate.errors import Conflict
 from quorate.maintenance.entries import PermissionEntry
 from quorate.maintenance.messages import Caller, LogTailRequest, PermissionCommand
-from quorate.maintenance.moments import FOREVER, SECOND
+from quorate.maintenance.moments import SECOND
 from tests.maintenance.broker.desk import BEGIN, Desk, replacement
 
 OK, ALLOW, DISALLOW, WRONG = StatusCode.OK, StatusCode.ALLOW, StatusCode.DISALLOW, StatusCode.WRONG_REQUEST
@@ -151,12 +151,15 @@ async def test_extend_yields_to_a_volume_that_is_changing(desk: Desk) -> None:
 async def test_extend_is_all_or_nothing(desk: Desk) -> None:
     desk.model.remove_group(0)
     await desk.ask("h1")
-    await desk.ask("h2", duration=FOREVER)
+    await desk.ask("h2", duration=600 * SECOND)
     desk.model.remove_node(1)
     answer = await desk.manage(EXTEND, "alice-p-2", "alice-p-1", deadline=BEGIN + 100 * SECOND)
     assert answer.status.code is DISALLOW
     assert [one.id for one in answer.permissions] == ["alice-p-1"]
-    assert [one.deadline for one in (await desk.manage(LIST)).permissions] == [BEGIN + 60 * SECOND, FOREVER]
+    assert [one.deadline for one in (await desk.manage(LIST)).permissions] == [
+        BEGIN + 60 * SECOND,
+        BEGIN + 600 * SECOND,
+    ]
 
 
 async def test_shortening_is_always_allowed(desk: Desk) -> None:

@@ -55,11 +55,11 @@ async def test_a_permission_lasts_as_its_action_says_or_its_request_or_the_setti
     assert answer.permissions[0].deadline == BEGIN + lasts
 
 
-async def test_a_duration_without_end_ends_never(desk: Desk) -> None:
-    answer = await desk.ask("h1", duration=FOREVER)
+async def test_a_duration_without_end_is_for_quorates_own_users_and_ends_never(desk: Desk) -> None:
+    answer = await desk.ask("h1", user="quorate-drives", duration=FOREVER)
     assert answer.permissions[0].deadline == FOREVER
     desk.clock.advance(10**9)
-    assert await desk.held() == ["alice-p-1"]
+    assert await desk.held("quorate-drives") == ["quorate-drives-p-1"]
 
 
 async def test_without_partial_it_is_all_or_nothing(desk: Desk) -> None:

@@ -13,9 +13,10 @@ from quorate.api.maintenance.action import HostState, StatusCode
 from quorate.maintenance import slices
 from quorate.maintenance.messages import Action, PermissionResponse, PlanRequest
 from quorate.maintenance.model.items import Item
+from quorate.maintenance.nouns import NodeInfo
 from quorate.maintenance.rules import request as rules
 from quorate.maintenance.rules.inquiry import ACTION_WORK, Inquiry
-from tests.maintenance.broker.desk import ANYONE, Desk, NodeInfo
+from tests.maintenance.broker.desk import ANYONE, Desk
 
 #: As it was found: 1,095 requests in the queue, and somebody tries 200 actions.
 QUEUED, TRIED = 1095, 200

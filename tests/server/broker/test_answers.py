@@ -373,6 +373,7 @@ def test_defaults_of_the_configuration_are_the_same_in_the_proto_file_and_in_the
         "ClusterLimits": "TLimits",
         "MonitorConfig": "TMonitorConfig",
         "LogConfig": "TLogConfig",
+        "Quotas": "TQuotas",
     }.items():
         shape = cms_pb2.DESCRIPTOR.message_types_by_name[message]
         assert {field.name: default_of(field) for field in shape.fields} == shown.pop(part)

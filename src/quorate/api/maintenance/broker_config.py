@@ -28,6 +28,18 @@ class Limits(Struct):
     disabled_nodes_ratio_limit: Annotated[Percent, Meta(description="Of all nodes; 0: no limit.")] = 13
 
 
+class Quotas(Struct):
+    """What one user may have at once. Admins, and users of Quorate itself, may have any number of requests."""
+
+    requests: Annotated[Count, Meta(description="Stored requests, and as many notifications; 0: no limit.")] = 100
+    actions: Annotated[
+        Count, Meta(description="In stored requests, notifications and permissions together; 0: no limit.")
+    ] = 4000
+    duration: Annotated[
+        Duration, Meta(description="The longest that anything may be away, also for admins; 0s: no limit.")
+    ] = Duration("2160h")
+
+
 class MonitorConfig(Struct):
     """When a disk that is away, or will be, is marked; and when marking many at once is held back."""
 
@@ -87,6 +99,7 @@ class BrokerConfigSpec(Struct):
     default_permission_duration: Duration = Duration("300s")
     tenant_limits: Limits = Limits()
     cluster_limits: Limits = Limits()
+    quotas: Quotas = Quotas()
     monitor_config: MonitorConfig = MonitorConfig()
     log_config: LogConfig = LogConfig()
 

@@ -28,7 +28,8 @@ def bare(action: Action) -> Action:
 
 def permission(model: ClusterModel, entry: PermissionEntry) -> Permission:
     """A permission, with the nodes of its host as they are now."""
-    return Permission(id=entry.id, action=entry.action, deadline=entry.deadline, hosts=_hosts(model, entry.action))
+    hosts = _hosts(model, entry.action)
+    return Permission(id=entry.id, action=entry.action, deadline=entry.deadline, hosts=hosts, run=entry.run)
 
 
 def granted(

@@ -104,6 +104,7 @@ class Draft:
             request_id=request_id,
             reason=request.reason,
             object_uid=request.object_uid,
+            run=request.run,
         )
         self._hold(entry)
         self._count(permissions=number)

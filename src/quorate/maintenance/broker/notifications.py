@@ -8,6 +8,7 @@ from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined, wrong
 from quorate.maintenance.broker.draft import Draft
+from quorate.maintenance.broker.quotas import check_notification_quota, has_quota, longest
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import check_notification
 from quorate.maintenance.entries import NotificationEntry
@@ -35,9 +36,12 @@ class Notifications:
     async def tell(self, asked: NotificationRequest, caller: Caller, *, object_uid: str) -> NotificationResponse:
         """This will happen."""
         user = user_of(asked.user, caller)
-        check_notification(asked)
+        check_notification(asked, longest=longest(self._core.config.quotas, user))
         self._core.weigh()
-        return await self._turns.take(lambda draft: self._note(draft, asked, user, object_uid), weighs=True)
+        limited = has_quota(user, caller)
+        return await self._turns.take(
+            lambda draft: self._note(draft, asked, user, object_uid, limited=limited), weighs=True
+        )
 
     async def manage(self, asked: ManageNotification, caller: Caller) -> ManageNotificationResponse:
         """List, get or withdraw."""
@@ -57,11 +61,16 @@ class Notifications:
             await self._turns.take(lambda draft: _withdraw(draft, asked.notification_id, user), weighs=False)
         return ManageNotificationResponse(status=OK)
 
-    def _note(self, draft: Draft, asked: NotificationRequest, user: str, object_uid: str) -> NotificationResponse:
+    def _note(
+        self, draft: Draft, asked: NotificationRequest, user: str, object_uid: str, *, limited: bool
+    ) -> NotificationResponse:
         if object_uid:
             known = next((one for one in draft.book.notifications.values() if one.object_uid == object_uid), None)
             if known is not None:
                 return NotificationResponse(status=OK, notification_id=known.id)
+        if limited:
+            retry_at = later(draft.now, self._core.retry)
+            check_notification_quota(self._core.config.quotas, draft.book, user, len(asked.actions), retry_at=retry_at)
         for index, action in enumerate(asked.actions):
             if not action.duration:
                 raise wrong(f"Actions[{index}].Duration is missing or zero: say how long it will be away")

@@ -8,6 +8,7 @@ from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.draft import Draft
 from quorate.maintenance.broker.permissions import give_back
+from quorate.maintenance.broker.quotas import has_quota, longest
 from quorate.maintenance.broker.requests import Requests
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import check_request
@@ -28,9 +29,10 @@ class Objects:
         if asked.dry_run:
             return await self._requests.ask(asked, caller)
         user = user_of(asked.user, caller)
-        check_request(asked)
+        check_request(asked, longest=longest(self._core.config.quotas, user))
+        limited = has_quota(user, caller)
         self._core.weigh()
-        return await self._turns.weigh(lambda draft: self._decide(draft, asked, user, object_uid))
+        return await self._turns.weigh(lambda draft: self._decide(draft, asked, user, object_uid, limited=limited))
 
     async def withdraw(self, object_uid: str) -> Status:
         """The object is being deleted."""
@@ -38,7 +40,9 @@ class Objects:
         await self._turns.take(lambda draft: self._withdraw(draft, object_uid), weighs=False)
         return OK
 
-    async def _decide(self, draft: Draft, asked: PermissionRequest, user: str, object_uid: str) -> PermissionResponse:
+    async def _decide(
+        self, draft: Draft, asked: PermissionRequest, user: str, object_uid: str, *, limited: bool
+    ) -> PermissionResponse:
         earlier = tuple(self._shown(entry) for entry in _held(draft, object_uid))
         served = draft.book.served.get(object_uid)
         if served is not None:
@@ -47,7 +51,7 @@ class Objects:
         if stored is not None:
             answer = await self._requests.decide_again(draft, stored, asked.availability_mode)
         else:
-            answer = await self._requests.decide(draft, asked, user, object_uid=object_uid)
+            answer = await self._requests.decide(draft, asked, user, limited=limited, object_uid=object_uid)
         return replace(answer, permissions=(*earlier, *answer.permissions))
 
     def _withdraw(self, draft: Draft, object_uid: str) -> None:

@@ -13,6 +13,7 @@ from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined, wrong
 from quorate.maintenance.broker.draft import Draft
+from quorate.maintenance.broker.quotas import longest
 from quorate.maintenance.broker.tasks import forget_permissions
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.entries import PermissionEntry
@@ -24,7 +25,7 @@ from quorate.maintenance.messages import (
     Status,
 )
 from quorate.maintenance.model import ClusterModel
-from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.rules import is_down, may_extend
 
 
@@ -76,6 +77,8 @@ class Permissions:
         if deadline is None or not 0 <= deadline <= FOREVER:
             raise wrong(f"Deadline is {deadline}: EXTEND needs the new one, in microseconds since 1970")
         now = core.weigh()
+        if deadline > (latest := later(now, longest(core.config.quotas, user))):
+            raise wrong(f"Deadline is {deadline}: allowed is {latest} at most (quotas.duration of the BrokerConfig)")
         if asked.dry_run:
             entries = own_permissions(core.book, asked.permissions, user)
             self._check(entries, deadline, now)

@@ -11,6 +11,8 @@ from quorate.maintenance.broker.answers import OK
 from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined
+from quorate.maintenance.broker.quotas import longest
+from quorate.maintenance.broker.validation import check_span
 from quorate.maintenance.evaluation import Refusal
 from quorate.maintenance.messages import Action, Caller, OkToStopResponse, PlanRequest, PlanResponse, Round
 from quorate.maintenance.moments import later
@@ -53,6 +55,7 @@ class Planning:
 
     def _question(self, asked: PlanRequest, caller: Caller) -> Question:
         owner = user_of(asked.user, caller)
+        check_span("Duration", asked.duration, longest(self._core.config.quotas, owner))
         model = self._core.model
         for host in asked.hosts:
             if not model.nodes_of(host):

@@ -14,7 +14,9 @@ from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.declined import Declined, wrong
 from quorate.maintenance.broker.draft import Draft
+from quorate.maintenance.broker.quotas import check_request_quota, has_quota, longest
 from quorate.maintenance.broker.renewal import WALLE, renewed
+from quorate.maintenance.broker.runs import check_run
 from quorate.maintenance.broker.tasks import follow_request, forget_request
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.broker.validation import check_request
@@ -49,12 +51,14 @@ class Requests:
         """May these be done?"""
         core = self._core
         user = user_of(asked.user, caller)
-        check_request(asked)
+        check_request(asked, longest=longest(core.config.quotas, user))
+        limited = has_quota(user, caller)
         now = core.weigh()
         if asked.dry_run:
             entry = new_entry(core.model, asked, user, core.book.counters.requests + 1, now)
+            self._check_room(core.book, entry, now, limited=limited, schedule=asked.schedule)
             return tried(core.model, await weighed(core, entry, now), now)
-        return await self._turns.weigh(lambda draft: self.decide(draft, asked, user))
+        return await self._turns.weigh(lambda draft: self.decide(draft, asked, user, limited=limited))
 
     async def check(self, asked: CheckRequest, caller: Caller) -> PermissionResponse:
         """May the rest of a stored request be done now?"""
@@ -103,12 +107,13 @@ class Requests:
         self._turns.soon(decide)
 
     async def decide(
-        self, draft: Draft, asked: PermissionRequest, user: str, *, object_uid: str = ""
+        self, draft: Draft, asked: PermissionRequest, user: str, *, limited: bool, object_uid: str = ""
     ) -> PermissionResponse:
-        """A new request, in its turn."""
+        """A new request, in its turn; ``limited``: the user has a quota."""
         model = self._core.model
         number = draft.book.counters.requests + 1
         entry = new_entry(model, asked, user, number, draft.now, object_uid=object_uid)
+        self._check_room(draft.book, entry, draft.now, limited=limited, schedule=asked.schedule)
         evaluation = await weighed(self._core, entry, draft.now)
         stored = asked.schedule and evaluation.code in WAITING and bool(evaluation.left)
         request_id = entry.id if stored else ""
@@ -136,6 +141,15 @@ class Requests:
         if entry.owner == WALLE:
             follow_request(draft, entry, permissions, allowed=kept or evaluation.code is StatusCode.ALLOW)
         return granted(model, evaluation, permissions, request_id=entry.id if kept else "")
+
+    def _check_room(self, book: Book, entry: RequestEntry, now: int, *, limited: bool, schedule: bool) -> None:
+        """Declined: the user's quota is used up, or another run has to do with these hosts."""
+        core = self._core
+        if limited:
+            retry_at = later(now, core.retry)
+            check_request_quota(core.config.quotas, book, entry, schedule=schedule, retry_at=retry_at)
+        if entry.run:
+            check_run(core.model, book, entry)
 
     def _grant(
         self, draft: Draft, entry: RequestEntry, evaluation: Evaluation, request_id: str
@@ -197,6 +211,7 @@ def new_entry(
         renewed_at=now,
         last_deadline=0,
         object_uid=object_uid,
+        run=asked.run,
     )
 
 
@@ -258,6 +273,7 @@ def _shown(book: Book, entries: list[RequestEntry]) -> tuple[ScheduledRequest, .
             availability_mode=entry.availability_mode,
             priority=entry.priority,
             position=places[entry.id],
+            run=entry.run,
         )
         for entry in entries
     )

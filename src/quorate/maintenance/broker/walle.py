@@ -137,7 +137,7 @@ class Tasks:
     async def _create(self, draft: Draft, task: WalleTask) -> Status:
         if self._existing(draft.book, task) is not None:
             return await self._check(draft, task.id)
-        answer = await self._requests.decide(draft, self._asking(task), WALLE)
+        answer = await self._requests.decide(draft, self._asking(task), WALLE, limited=False)
         if answer.status.code in _KEPT:
             draft.put_task(_entry(task, answer))
         return _status(answer)
@@ -166,7 +166,7 @@ class Tasks:
 
     def _asking(self, task: WalleTask) -> PermissionRequest:
         actions = self._actions(task)
-        check_actions(actions)
+        check_actions(actions, longest=FOREVER)
         return PermissionRequest(
             user=WALLE,
             actions=actions,

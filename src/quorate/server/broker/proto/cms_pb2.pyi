@@ -263,7 +263,7 @@ class TAction(_message.Message):
     def __init__(self, Type: _Optional[_Union[TAction.EType, str]] = ..., Host: _Optional[str] = ..., Services: _Optional[_Iterable[str]] = ..., Devices: _Optional[_Iterable[str]] = ..., Duration: _Optional[int] = ..., Tenant: _Optional[str] = ..., Issue: _Optional[_Union[TAction.TIssue, _Mapping]] = ...) -> None: ...
 
 class TPermissionRequest(_message.Message):
-    __slots__ = ("User", "Actions", "PartialPermissionAllowed", "Schedule", "DryRun", "Reason", "Duration", "TenantPolicy", "AvailabilityMode", "Priority")
+    __slots__ = ("User", "Actions", "PartialPermissionAllowed", "Schedule", "DryRun", "Reason", "Duration", "TenantPolicy", "AvailabilityMode", "Priority", "Run")
     USER_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     PARTIALPERMISSIONALLOWED_FIELD_NUMBER: _ClassVar[int]
@@ -274,6 +274,7 @@ class TPermissionRequest(_message.Message):
     TENANTPOLICY_FIELD_NUMBER: _ClassVar[int]
     AVAILABILITYMODE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     User: str
     Actions: _containers.RepeatedCompositeFieldContainer[TAction]
     PartialPermissionAllowed: bool
@@ -284,7 +285,8 @@ class TPermissionRequest(_message.Message):
     TenantPolicy: ETenantPolicy
     AvailabilityMode: EAvailabilityMode
     Priority: int
-    def __init__(self, User: _Optional[str] = ..., Actions: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ..., PartialPermissionAllowed: _Optional[bool] = ..., Schedule: _Optional[bool] = ..., DryRun: _Optional[bool] = ..., Reason: _Optional[str] = ..., Duration: _Optional[int] = ..., TenantPolicy: _Optional[_Union[ETenantPolicy, str]] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., Priority: _Optional[int] = ...) -> None: ...
+    Run: str
+    def __init__(self, User: _Optional[str] = ..., Actions: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ..., PartialPermissionAllowed: _Optional[bool] = ..., Schedule: _Optional[bool] = ..., DryRun: _Optional[bool] = ..., Reason: _Optional[str] = ..., Duration: _Optional[int] = ..., TenantPolicy: _Optional[_Union[ETenantPolicy, str]] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., Priority: _Optional[int] = ..., Run: _Optional[str] = ...) -> None: ...
 
 class TPermissionExtension(_message.Message):
     __slots__ = ("Type", "Hosts")
@@ -312,16 +314,18 @@ class TPermissionExtension(_message.Message):
     def __init__(self, Type: _Optional[_Union[TPermissionExtension.EExtensionType, str]] = ..., Hosts: _Optional[_Iterable[_Union[TPermissionExtension.THostInfo, _Mapping]]] = ...) -> None: ...
 
 class TPermission(_message.Message):
-    __slots__ = ("Id", "Action", "Deadline", "Extentions")
+    __slots__ = ("Id", "Action", "Deadline", "Extentions", "Run")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_FIELD_NUMBER: _ClassVar[int]
     EXTENTIONS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     Id: str
     Action: TAction
     Deadline: int
     Extentions: _containers.RepeatedCompositeFieldContainer[TPermissionExtension]
-    def __init__(self, Id: _Optional[str] = ..., Action: _Optional[_Union[TAction, _Mapping]] = ..., Deadline: _Optional[int] = ..., Extentions: _Optional[_Iterable[_Union[TPermissionExtension, _Mapping]]] = ...) -> None: ...
+    Run: str
+    def __init__(self, Id: _Optional[str] = ..., Action: _Optional[_Union[TAction, _Mapping]] = ..., Deadline: _Optional[int] = ..., Extentions: _Optional[_Iterable[_Union[TPermissionExtension, _Mapping]]] = ..., Run: _Optional[str] = ...) -> None: ...
 
 class TPermissionResponse(_message.Message):
     __slots__ = ("Status", "RequestId", "Permissions", "Deadline", "Refused")
@@ -374,7 +378,7 @@ class TManageRequestRequest(_message.Message):
 class TManageRequestResponse(_message.Message):
     __slots__ = ("Status", "Requests")
     class TScheduledRequest(_message.Message):
-        __slots__ = ("RequestId", "Owner", "Actions", "PartialPermissionAllowed", "Reason", "AvailabilityMode", "Priority", "Position")
+        __slots__ = ("RequestId", "Owner", "Actions", "PartialPermissionAllowed", "Reason", "AvailabilityMode", "Priority", "Position", "Run")
         REQUESTID_FIELD_NUMBER: _ClassVar[int]
         OWNER_FIELD_NUMBER: _ClassVar[int]
         ACTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -383,6 +387,7 @@ class TManageRequestResponse(_message.Message):
         AVAILABILITYMODE_FIELD_NUMBER: _ClassVar[int]
         PRIORITY_FIELD_NUMBER: _ClassVar[int]
         POSITION_FIELD_NUMBER: _ClassVar[int]
+        RUN_FIELD_NUMBER: _ClassVar[int]
         RequestId: str
         Owner: str
         Actions: _containers.RepeatedCompositeFieldContainer[TAction]
@@ -391,7 +396,8 @@ class TManageRequestResponse(_message.Message):
         AvailabilityMode: EAvailabilityMode
         Priority: int
         Position: int
-        def __init__(self, RequestId: _Optional[str] = ..., Owner: _Optional[str] = ..., Actions: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ..., PartialPermissionAllowed: _Optional[bool] = ..., Reason: _Optional[str] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., Priority: _Optional[int] = ..., Position: _Optional[int] = ...) -> None: ...
+        Run: str
+        def __init__(self, RequestId: _Optional[str] = ..., Owner: _Optional[str] = ..., Actions: _Optional[_Iterable[_Union[TAction, _Mapping]]] = ..., PartialPermissionAllowed: _Optional[bool] = ..., Reason: _Optional[str] = ..., AvailabilityMode: _Optional[_Union[EAvailabilityMode, str]] = ..., Priority: _Optional[int] = ..., Position: _Optional[int] = ..., Run: _Optional[str] = ...) -> None: ...
     STATUS_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
     Status: TStatus
@@ -633,21 +639,33 @@ class TLogConfig(_message.Message):
     TTL: int
     def __init__(self, DefaultLevel: _Optional[_Union[TLogConfig.ELevel, str]] = ..., TTL: _Optional[int] = ...) -> None: ...
 
+class TQuotas(_message.Message):
+    __slots__ = ("Requests", "Actions", "Duration")
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    Requests: int
+    Actions: int
+    Duration: int
+    def __init__(self, Requests: _Optional[int] = ..., Actions: _Optional[int] = ..., Duration: _Optional[int] = ...) -> None: ...
+
 class TCmsConfig(_message.Message):
-    __slots__ = ("DefaultRetryTime", "DefaultPermissionDuration", "TenantLimits", "ClusterLimits", "MonitorConfig", "LogConfig")
+    __slots__ = ("DefaultRetryTime", "DefaultPermissionDuration", "TenantLimits", "ClusterLimits", "MonitorConfig", "LogConfig", "Quotas")
     DEFAULTRETRYTIME_FIELD_NUMBER: _ClassVar[int]
     DEFAULTPERMISSIONDURATION_FIELD_NUMBER: _ClassVar[int]
     TENANTLIMITS_FIELD_NUMBER: _ClassVar[int]
     CLUSTERLIMITS_FIELD_NUMBER: _ClassVar[int]
     MONITORCONFIG_FIELD_NUMBER: _ClassVar[int]
     LOGCONFIG_FIELD_NUMBER: _ClassVar[int]
+    QUOTAS_FIELD_NUMBER: _ClassVar[int]
     DefaultRetryTime: int
     DefaultPermissionDuration: int
     TenantLimits: TLimits
     ClusterLimits: TLimits
     MonitorConfig: TMonitorConfig
     LogConfig: TLogConfig
-    def __init__(self, DefaultRetryTime: _Optional[int] = ..., DefaultPermissionDuration: _Optional[int] = ..., TenantLimits: _Optional[_Union[TLimits, _Mapping]] = ..., ClusterLimits: _Optional[_Union[TLimits, _Mapping]] = ..., MonitorConfig: _Optional[_Union[TMonitorConfig, _Mapping]] = ..., LogConfig: _Optional[_Union[TLogConfig, _Mapping]] = ...) -> None: ...
+    Quotas: TQuotas
+    def __init__(self, DefaultRetryTime: _Optional[int] = ..., DefaultPermissionDuration: _Optional[int] = ..., TenantLimits: _Optional[_Union[TLimits, _Mapping]] = ..., ClusterLimits: _Optional[_Union[TLimits, _Mapping]] = ..., MonitorConfig: _Optional[_Union[TMonitorConfig, _Mapping]] = ..., LogConfig: _Optional[_Union[TLogConfig, _Mapping]] = ..., Quotas: _Optional[_Union[TQuotas, _Mapping]] = ...) -> None: ...
 
 class TGetConfigRequest(_message.Message):
     __slots__ = ()

@@ -89,6 +89,7 @@ def permission_tree(permission: messages.Permission) -> Tree:
             "Action": action_tree(permission.action),
             "Deadline": permission.deadline,
             "Extentions": [{"Type": "HostInfo", "Hosts": hosts}] if hosts else None,
+            "Run": permission.run,
         }
     )
 

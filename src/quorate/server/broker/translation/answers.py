@@ -44,7 +44,7 @@ def _scheduled_tree(request: messages.ScheduledRequest) -> Tree:
         "AvailabilityMode": request.availability_mode.value,
         "Priority": request.priority,
     }
-    return tree | filled({"Reason": request.reason, "Position": request.position or None})
+    return tree | filled({"Reason": request.reason, "Position": request.position or None, "Run": request.run})
 
 
 def manage_permission_response(answer: messages.ManagePermissionResponse) -> Tree:

@@ -28,6 +28,7 @@ def permission_request(tree: Tree) -> messages.PermissionRequest:
         tenant_policy=TenantPolicy(tree.get("TenantPolicy", TenantPolicy.DEFAULT)),
         availability_mode=AvailabilityMode(tree.get("AvailabilityMode", AvailabilityMode.MAX_AVAILABILITY)),
         priority=tree.get("Priority", 0),
+        run=tree.get("Run", ""),
     )
 
 
