@@ -80,7 +80,9 @@ def group(
         for letter, drive in zip("bcdefgh", drives, strict=False)
     )
     return LVMVolumeGroup(
-        metadata=meta(name, labels={labels.NODE: node}, annotations=annotations or {}),
+        metadata=meta(
+            name, labels={labels.NODE: node}, annotations=annotations or {}, finalizers=(finalizers.CONTROLLER,)
+        ),
         spec=LVMVolumeGroupSpec(
             actual_vg_name_on_the_node=name,
             local=LocalGroup(node_name=NodeName(node)),

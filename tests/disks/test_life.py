@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from quorate.api import all_kinds, core, labels, names
+from quorate.api import all_kinds, core, finalizers, labels, names
 from quorate.api.conditions import find
 from quorate.api.conditions.disks import OverCommitted, Schedulable
+from quorate.api.conditions.lvm import Removable
+from quorate.api.core import Event
 from quorate.api.longhorn import DiskSchedule, Node
 from quorate.api.longhorn.disk_schedule import MAX_ENTRIES
 from quorate.api.meta import ObjectMeta
@@ -128,10 +130,59 @@ def test_a_drive_that_is_carried_to_another_node_takes_its_ledger_along() -> Non
     told(story)
 
 
-def test_a_disk_that_is_removed_keeps_its_ledger_while_anything_is_in_it_and_can_return() -> None:
+def test_a_group_is_held_while_anything_is_in_it_and_says_what() -> None:
     async def story(world: World) -> None:
         await world.ask({"v-0": 60})
         await world.store.delete(LVMVolumeGroup, "g1")
+        await world.sim.clock.sleep(30)
+        assert await world.reason() == "Deleting"
+        group = await world.store.get(LVMVolumeGroup, "g1")
+        assert group.metadata.finalizers == (finalizers.CONTROLLER,)
+        held = find(group.status.conditions, Removable)
+        assert held is not None
+        assert (held.status, held.reason) == ("False", "NotEmpty")
+        assert "space of replica v-0" in held.message
+        told = [each for each in (await world.store.list(Event)).items if each.reason == "DeletionWaits"]
+        assert [each.involved_object.name for each in told] == ["g1"]
+        # What its agent reports and nobody asked for is somebody's too.
+        await world.agents.report("g1", SIZE, unmanagedVolumes=["g1/by-hand"])
+        await world.ask({"v-0": None})
+        await world.sim.clock.sleep(30)
+        held = find((await world.store.get(LVMVolumeGroup, "g1")).status.conditions, Removable)
+        assert held is not None
+        assert held.message == (
+            "g1 holds logical volume g1/by-hand, which no object stands for. It stays until these have left."
+        )
+        await world.agents.report("g1", SIZE, unmanagedVolumes=None)
+        await world.sim.clock.sleep(30)
+        with pytest.raises(NotFound):
+            await world.store.get(LVMVolumeGroup, "g1")
+        with pytest.raises(NotFound):
+            await world.store.get(DiskSchedule, LEDGER, names.NAMESPACE)
+
+    told(story)
+
+
+def test_a_group_of_a_machine_that_is_gone_for_good_is_not_held_by_what_was_on_it() -> None:
+    async def story(world: World) -> None:
+        await world.agents.report("g1", SIZE, unmanagedVolumes=["g1/by-hand"])
+        await world.store.delete(core.Node, "n1")
+        await world.store.delete(LVMVolumeGroup, "g1")
+        await world.sim.clock.sleep(60)
+        with pytest.raises(NotFound):
+            await world.store.get(LVMVolumeGroup, "g1")
+
+    told(story)
+
+
+def test_a_disk_that_is_removed_keeps_its_ledger_while_anything_is_in_it_and_can_return() -> None:
+    async def story(world: World) -> None:
+        async def removed_by_force() -> None:
+            await world.store.delete(LVMVolumeGroup, "g1")
+            await world.store.patch(LVMVolumeGroup, "g1", patch={"metadata": {"finalizers": None}})
+
+        await world.ask({"v-0": 60})
+        await removed_by_force()
         await world.sim.clock.sleep(30)
         assert await world.reason() == "DiskNotFound"
         assert (await world.ask({"w-0": 1})).status.replicas["w-0"].reason == "DiskNotFound"
@@ -140,7 +191,7 @@ def test_a_disk_that_is_removed_keeps_its_ledger_while_anything_is_in_it_and_can
         await world.sim.clock.sleep(30)
         assert await world.reason() == "Schedulable"
         assert (await world.ledger()).status.storage_scheduled == 60
-        await world.store.delete(LVMVolumeGroup, "g1")
+        await removed_by_force()
         await world.sim.clock.sleep(30)
         patch = {"spec": {"replicas": {"v-0": None}}}
         await world.store.patch(DiskSchedule, LEDGER, names.NAMESPACE, patch=patch)

@@ -11,7 +11,8 @@ _PREFIX: Final = "sds-replicated-volume.storage.deckhouse.io"
 
 #: On RV while children are left; on RVA while its node is attached or detaching.
 RV_CONTROLLER: Final = "sds-replicated-volume.deckhouse.io/rv-controller"
-#: On RVR until it has left the datamesh and its volume is gone; on LLV while DRBD or a drive's procedure holds it.
+#: On RVR until it has left the datamesh and its volume is gone; on LLV while DRBD or a drive's procedure holds it; on
+#: LVG while anything is in the group.
 CONTROLLER: Final = f"{_PREFIX}/controller"
 #: On RVR, a member: until the rest have confirmed the reduced quorum.
 QUORUM: Final = f"{_PREFIX}/quorum"

@@ -30,6 +30,10 @@ Zone = Annotated[str, Meta(min_length=1, max_length=63)]
 Message = Annotated[str, Meta(max_length=1024)]
 ReasonCode = Annotated[str, Meta(max_length=128, pattern="^([A-Z][A-Za-z0-9]*)?$")]
 DevicePath = Annotated[str, Meta(min_length=1, max_length=512, pattern="^/")]
+#: A logical volume as LVM's commands take it: ``group/name``.
+VolumePath = Annotated[str, Meta(min_length=1, max_length=256)]
+#: So many logical volumes that no object stands for are named; there may be more.
+MOST_UNMANAGED = 16
 
 # Numbers.
 NodeId = Annotated[int, Meta(ge=0, le=MAX_MEMBERS - 1)]

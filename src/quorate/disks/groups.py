@@ -1,24 +1,106 @@
-"""What the disks controller says of an LVMVolumeGroup itself: whose it is, and whether it can be used.
+"""What the disks controller says of an LVMVolumeGroup itself: whose it is, whether it can be used, and may go.
 
 People create groups and do not know the label by which agents find theirs, so it is set here. What is on the node is
 reported by its agent, in status; the condition is composed here, because only we know when the agent has gone silent.
+
+A group is held from the first look on: without its object nobody would know what is in it, and the drive under it would
+count as empty. It is let go when
+
+| nothing is left of            | because                                                                             |
+|-------------------------------|-------------------------------------------------------------------------------------|
+| LVMLogicalVolumes in it       | they stand for replicas and copies of images                                        |
+| entries in its disks' ledgers | whoever has the space makes a logical volume of it; the ledgers give nothing more   |
+| logical volumes without an    | by its agent's last word; unless its Node object is gone, and with it whoever could |
+| object                        | remove them                                                                         |
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from quorate.api import conditions, labels
+from quorate.api import conditions, finalizers, labels, names
 from quorate.api.conditions import Verdict
-from quorate.api.conditions.lvm import Ready
+from quorate.api.conditions.disks import Schedulable
+from quorate.api.conditions.lvm import Ready, Removable
+from quorate.api.longhorn import DiskSchedule
+from quorate.api.longhorn.disk_schedule import EntryState
+from quorate.api.meta import NodeName
+from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.lvg import LVMVolumeGroup, VolumeGroupPhase
 from quorate.api.struct import replace
-from quorate.engine import Patch, PatchStatus
+from quorate.disks.entries import Sort, all_answers, all_requests
+from quorate.disks.images.copies import IMAGE_LABEL
+from quorate.disks.space import disks_of
+from quorate.engine import AddFinalizer, Index, NoneLeft, Patch, PatchStatus, PlanEvent, Reader, ReleaseFinalizer, Write
+from quorate.engine.selectors import match
+
+PIECES_IN: Final = "logical volumes in a group"
+PIECES_INDEX: Final = Index(LVMLogicalVolume, PIECES_IN, lambda piece: (piece.spec.lvm_volume_group_name,))
+
+_LENGTH: Final = 1000
 
 
-def look_after(group: LVMVolumeGroup, agent_is_fresh: bool, now: datetime) -> tuple[Patch | PatchStatus, ...]:
-    """The label, where it is missing, and the condition."""
-    return _labelled(group), _judged(group, readiness(group, agent_is_fresh), now)
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a group that is being deleted."""
+
+    pieces: tuple[LVMLogicalVolume, ...] = ()
+    #: Of its disks, where they are.
+    ledgers: tuple[DiskSchedule, ...] = ()
+
+
+def contents(reader: Reader, group: LVMVolumeGroup) -> Contents:
+    """Gather it."""
+    found = (reader.get(DiskSchedule, names.disk_schedule(space.uuid), names.NAMESPACE) for space in disks_of(group))
+    # A disk that was carried to another node took its ledger along.
+    here = (NodeName(group.spec.local.node_name), group.name)
+    ledgers = (each for each in found if each is not None and (each.spec.node_id, _group_of(each)) == here)
+    return Contents(reader.find(LVMLogicalVolume, PIECES_IN, group.name), tuple(ledgers))
+
+
+def look_after(group: LVMVolumeGroup, agent_is_fresh: bool, now: datetime) -> tuple[Write, ...]:
+    """Label and finalizer, where they are missing: before anything is told of it. Then the condition."""
+    if is_new(group):
+        return (AddFinalizer(group, finalizers.CONTROLLER, labels=_missing_label(group)),)
+    return _labelled(group), _judged(group, [readiness(group, agent_is_fresh)], now)
+
+
+def is_new(group: LVMVolumeGroup) -> bool:
+    """Whether it is not held yet, and may be."""
+    return not group.deleting and finalizers.CONTROLLER not in group.metadata.finalizers
+
+
+def let_go(
+    group: LVMVolumeGroup, found: Contents, *, node_is_known: bool, agent_is_fresh: bool, now: datetime
+) -> tuple[Write, ...]:
+    """The next step for a group that is being deleted: why it stays, or that it goes."""
+    verdict = removability(group, found, node_is_known=node_is_known)
+    if verdict.reason == Removable.EMPTY.code:
+        left = NoneLeft(LVMLogicalVolume, labels=match({labels.LVM_VOLUME_GROUP: labels.value(group.name)}))
+        return (ReleaseFinalizer(group, finalizers.CONTROLLER, after=(left,)),)
+    return (_judged(group, [readiness(group, agent_is_fresh), verdict], now),)
+
+
+def events(group: LVMVolumeGroup, found: Contents, *, node_is_known: bool) -> Iterator[PlanEvent]:
+    """That it waits, once."""
+    verdict = removability(group, found, node_is_known=node_is_known)
+    known = conditions.find(group.status.conditions, Removable)
+    if verdict.reason == Removable.NOT_EMPTY.code and (known is None or known.reason != verdict.reason):
+        yield PlanEvent(group, "DeletionWaits", verdict.message, warning=True)
+
+
+def removability(group: LVMVolumeGroup, found: Contents, *, node_is_known: bool) -> Verdict:
+    """Whether the object may go."""
+    held = list(dict.fromkeys(_held_by(group, found, node_is_known)))
+    if held:
+        message = f"{group.name} holds {', '.join(held)}. It stays until these have left."
+        return Removable.NOT_EMPTY(message if len(message) <= _LENGTH else f"{message[:_LENGTH]}…")
+    if any(not _is_closed(ledger) for ledger in found.ledgers):
+        return Removable.CLOSING()
+    return Removable.EMPTY()
 
 
 def readiness(group: LVMVolumeGroup, agent_is_fresh: bool) -> Verdict:
@@ -35,14 +117,58 @@ def readiness(group: LVMVolumeGroup, agent_is_fresh: bool) -> Verdict:
     return Ready.VOLUME_GROUP_INCOMPLETE(status.message)
 
 
+def _held_by(group: LVMVolumeGroup, found: Contents, node_is_known: bool) -> Iterator[str]:
+    """By the names that people gave."""
+    for piece in found.pieces:
+        image = piece.metadata.labels.get(IMAGE_LABEL)
+        if image:
+            yield f"a copy of image {image}"
+        elif piece.volume_name:
+            yield f"replica {names.owner_of_logical_volume(piece.name)} of volume {piece.volume_name}"
+        else:
+            yield f"LVMLogicalVolume {piece.name}"
+    for ledger in found.ledgers:
+        refused = {entry for entry, answer in all_answers(ledger) if _is_refused(answer.state, answer.scheduled_size)}
+        asked = (entry for entry, _ in (*all_requests(ledger), *all_answers(ledger)))
+        for entry in dict.fromkeys(asked):
+            if entry not in refused and not _has_piece(found.pieces, entry.name):
+                what = "replica" if entry.sort is Sort.REPLICA else "image"
+                yield f"space of {what} {entry.name} (DiskSchedule {ledger.name})"
+    if node_is_known:
+        yield from (f"logical volume {place}, which no object stands for" for place in group.status.unmanaged_volumes)
+
+
+def _has_piece(pieces: Iterable[LVMLogicalVolume], owner: str) -> bool:
+    return any(
+        owner in (names.owner_of_logical_volume(piece.name), piece.metadata.labels.get(IMAGE_LABEL)) for piece in pieces
+    )
+
+
+def _is_refused(state: EntryState, size: int) -> bool:
+    return state is EntryState.REJECTED and not size
+
+
+def _is_closed(ledger: DiskSchedule) -> bool:
+    """Whether it has seen that its group is being deleted: whatever is asked from here on is refused."""
+    found = conditions.find(ledger.status.conditions, Schedulable)
+    seen = ledger.status.observed_generation == ledger.metadata.generation
+    return seen and found is not None and found.reason in (Schedulable.DELETING.code, Schedulable.DISK_NOT_FOUND.code)
+
+
+def _group_of(ledger: DiskSchedule) -> str:
+    return ledger.spec.name.partition("/")[0]
+
+
+def _missing_label(group: LVMVolumeGroup) -> dict[str, str]:
+    return {} if labels.NODE in group.metadata.labels else {labels.NODE: group.spec.local.node_name}
+
+
 def _labelled(group: LVMVolumeGroup) -> Patch:
     metadata = group.metadata
-    if labels.NODE in metadata.labels:
-        return Patch(group, group)
-    marked = {**metadata.labels, labels.NODE: group.spec.local.node_name}
+    marked = {**metadata.labels, **_missing_label(group)}
     return Patch(group, replace(group, metadata=replace(metadata, labels=marked)))
 
 
-def _judged(group: LVMVolumeGroup, verdict: Verdict, now: datetime) -> PatchStatus:
-    merged = conditions.merge(group.status.conditions, [verdict], now=now, generation=group.metadata.generation)
+def _judged(group: LVMVolumeGroup, verdicts: list[Verdict], now: datetime) -> PatchStatus:
+    merged = conditions.merge(group.status.conditions, verdicts, now=now, generation=group.metadata.generation)
     return PatchStatus(group, replace(group, status=replace(group.status, conditions=merged)))

@@ -22,9 +22,10 @@ from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule, Node
 from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus
 from quorate.api.meta import Bytes, ConditionStatus, NodeName, ObjectMeta
-from quorate.api.storage import LVMVolumeGroup
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.disks import fitness, groups
+from quorate.disks.groups import Contents
 from quorate.disks.space import Space, disks_of, measured
 from quorate.engine import (
     Controller,
@@ -37,6 +38,7 @@ from quorate.engine import (
     PlanEvent,
     Reader,
     Watch,
+    Write,
     look_again,
     no_keys,
 )
@@ -46,6 +48,8 @@ BY_NODE: Final = "node"
 _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 #: A node whose agent has fallen silent is looked at so often, in seconds.
 _WHILE_SILENT: Final = 5.0
+#: … and one with a group that is being deleted: what leaves it does not wake us.
+_WHILE_DELETING: Final = 5.0
 _UNKNOWN_DISK: Final = DiskStatus()
 
 
@@ -64,6 +68,8 @@ class NodeView:
     drives: Mapping[str, Drive] = field(default_factory=dict)
     #: How much is scheduled on each disk, by UUID.
     scheduled: Mapping[str, Bytes] = field(default_factory=dict)
+    #: What is in the groups that are being deleted, by name.
+    contents: Mapping[str, Contents] = field(default_factory=dict)
 
     @property
     def agent_is_fresh(self) -> bool:
@@ -97,6 +103,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         groups=found,
         drives=drives,
         scheduled=scheduled,
+        contents={group.name: groups.contents(reader, group) for group in found if group.deleting},
         agent_silent_for=reader.silent_for(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE),
         config=ClusterConfigSpec() if config is None else config.spec,
     )
@@ -104,7 +111,10 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
 
 def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     """Report the node's disks. Its object is made where it is missing, and goes when it says nothing of no node."""
-    writes = tuple(write for group in view.groups for write in groups.look_after(group, view.agent_is_fresh, now))
+    writes = tuple(write for group in view.groups for write in _of_the_group(group, view, now))
+    if any(groups.is_new(group) for group in view.groups):
+        # What is not held is no disk yet: nobody is to put anything there.
+        return Plan(writes=writes)
     inventory = view.inventory
     if inventory is None:
         made = Node(metadata=ObjectMeta(namespace=names.NAMESPACE, name=view.name))
@@ -115,9 +125,24 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
     return Plan(
         writes=writes,
         status=PatchStatus(inventory, replace(inventory, status=status)),
-        events=_events(inventory, status),
+        events=(*_events(inventory, status), *(event for group in view.groups for event in _waits(group, view))),
         requeue_after=_next_look(view),
     )
+
+
+def _of_the_group(group: LVMVolumeGroup, view: NodeView, now: datetime) -> tuple[Write, ...]:
+    if not group.deleting:
+        return groups.look_after(group, view.agent_is_fresh, now)
+    known = view.machine is not None
+    return groups.let_go(
+        group, view.contents[group.name], node_is_known=known, agent_is_fresh=view.agent_is_fresh, now=now
+    )
+
+
+def _waits(group: LVMVolumeGroup, view: NodeView) -> Iterable[PlanEvent]:
+    if not group.deleting:
+        return ()
+    return groups.events(group, view.contents[group.name], node_is_known=view.machine is not None)
 
 
 def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
@@ -130,6 +155,8 @@ def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
 
 def _next_look(view: NodeView) -> float | None:
     silent = view.agent_silent_for
+    if view.contents:
+        return _WHILE_DELETING
     if silent is None:
         return None  # The first Lease wakes us.
     left = view.config.agent.lease_duration.seconds - silent
@@ -236,9 +263,10 @@ INVENTORY_CONTROLLER = Controller(
         Watch(Drive, _of_drive),
         Watch(Lease, _of_lease, when=_is_no_renewal),
         Watch(DiskSchedule, no_keys),
+        Watch(LVMLogicalVolume, no_keys),
         Watch(ClusterConfig, no_keys),
     ),
-    indexes=(Index(LVMVolumeGroup, BY_NODE, lambda group: (group.spec.local.node_name,)),),
+    indexes=(Index(LVMVolumeGroup, BY_NODE, lambda group: (group.spec.local.node_name,)), groups.PIECES_INDEX),
     freshness=(Lease,),
     observe=observe,
     decide=decide,

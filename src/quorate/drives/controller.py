@@ -74,7 +74,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
     facts = Facts(
         health=opinion.health,
         system=drive.spec.is_system,
-        contents=tuple(piece.release for piece in each.pieces),
+        contents=each.contents,
         replacement=asked.replacement(drive),
         removal=removal.state_of(each),
         permitted=removal.is_permitted(each),
@@ -170,7 +170,7 @@ def _group_changed(before: LVMVolumeGroup | None, after: LVMVolumeGroup | None) 
 
 
 def _of_interest(group: LVMVolumeGroup) -> tuple[object, ...]:
-    return group.status.devices, group.status.vg_uuid, group.deleting
+    return group.status.devices, group.status.vg_uuid, group.status.unmanaged_volumes, group.deleting
 
 
 def _piece_changed(before: LVMLogicalVolume | None, after: LVMLogicalVolume | None) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 
 from quorate.api import annotation_keys, names
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus
+from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus, Presence
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.drive import Removed
 from quorate.api.conditions.lvm import LogicalVolumeFailure
@@ -64,7 +64,7 @@ def is_permitted(view: DriveView) -> bool:
 
 def is_emptied(view: DriveView) -> bool:
     """Whether nothing is on it any more, and nobody holds space there."""
-    return not view.pieces and not any(group.entries for group in view.groups)
+    return not view.contents and not any(group.entries for group in view.groups)
 
 
 def may_be_given_up(view: DriveView, following: OperationalStatus | None) -> bool:
@@ -95,6 +95,8 @@ def verdict(view: DriveView, node: NodeView) -> Verdict:
             return Removed.WAITING_FOR_COPIES(shortened("; ".join(told), 1000))
         left = ", ".join(piece.title for piece in view.pieces)
         return Removed.REMOVING(shortened(f"Being removed from it: {left}.", 1000))
+    if view.unmanaged:
+        return Removed.WAITING_FOR_COPIES(unmanaged_words(view))
     entries = [entry for group in view.groups for entry in group.entries]
     if entries:
         return Removed.REMOVING(shortened(f"Space is still held by {', '.join(entries)}.", 1000))
@@ -102,6 +104,22 @@ def verdict(view: DriveView, node: NodeView) -> Verdict:
         return Removed.REMOVING(f"Node {node.name} is down: only its agent can take the drive out of its group.")
     said = drive.status.detachment
     return Removed.REMOVING(said.message if said is not None and said.message else "")
+
+
+def unmanaged_words(view: DriveView) -> str:
+    """What to say of logical volumes on it that no object stands for; "": there are none."""
+    if not view.unmanaged:
+        return ""
+    named = ", ".join(view.unmanaged)
+    if view.drive.status.presence is Presence.OFFLINE:
+        words = (
+            "were on it when it was last seen, and no object stands for them: put it back, or give them up by deleting"
+        )
+        return shortened(f"{named} {words} its Drive object.", 1000)
+    return shortened(
+        f"Logical volumes {named} are on it, and no object stands for them: they may be the last of something.",
+        1000,
+    )
 
 
 def failure(view: DriveView) -> str:

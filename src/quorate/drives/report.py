@@ -20,6 +20,7 @@ from quorate.volumes.waits import shortened
 #: Of everything that a release waits for, what a person should hear of first.
 _URGENT: Final = (
     Released.LAST_COPY,
+    Released.UNMANAGED_VOLUMES,
     Released.WAITING_FOR_DELETION,
     Released.IN_USE,
     Released.WAITING_FOR_OPERATOR,
@@ -40,7 +41,9 @@ def progress(view: DriveView, phase: OperationalStatus) -> int | None:
         return 0
     whole = sum(int(piece.llv.spec.size) for piece in view.pieces)
     moved = sum(int(piece.llv.spec.size) * percent(piece.volume) for piece in view.pieces if piece.volume is not None)
-    return moved // whole if whole else 100
+    if not whole:
+        return 0 if view.unmanaged else 100
+    return min(moved // whole, 99) if view.unmanaged else moved // whole
 
 
 def released(view: DriveView, phase: OperationalStatus) -> Verdict:
@@ -51,12 +54,17 @@ def released(view: DriveView, phase: OperationalStatus) -> Verdict:
         return Released.RELEASING("What is on it is being listed.")
     waiting = [piece for piece in view.pieces if piece.release is Release.WORKING]
     failed = [piece for piece in view.pieces if piece.release is Release.FAILED]
-    if waiting:
-        done = len(view.pieces) - len(waiting) - len(failed)
-        first = min((_reason(piece) for piece in waiting), key=_URGENT.index)
-        return first(shortened(f"{done} of {len(view.pieces)} have left; {_told((*failed, *waiting))}", _LENGTH))
-    if failed:
-        return Released.FAILED(shortened(_told(failed), _LENGTH))
+    strays = removal.unmanaged_words(view)
+    if Release.WORKING in view.contents:
+        done, every = len(view.pieces) - len(waiting) - len(failed), len(view.contents)
+        reasons = [_reason(piece) for piece in waiting]
+        if strays:
+            reasons.append(Released.UNMANAGED_VOLUMES)
+        told = "; ".join(filter(None, (_told((*failed, *waiting)), strays)))
+        first = min(reasons, key=_URGENT.index)
+        return first(shortened(f"{done} of {every} have left; {told}", _LENGTH))
+    if failed or strays:
+        return Released.FAILED(shortened("; ".join(filter(None, (_told(failed), strays))), _LENGTH))
     strange = _foreign(view)
     return Released.FOREIGN_DATA(strange) if strange else Released.RELEASED()
 

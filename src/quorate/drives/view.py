@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quorate.api import annotation_keys, core, names
 from quorate.api.baremetal import Drive, Volume
-from quorate.api.baremetal.drive import OperationalStatus
+from quorate.api.baremetal.drive import OperationalStatus, Presence
 from quorate.api.baremetal.volume import VolumeUsage
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.core import Lease, PersistentVolumeClaim
@@ -23,6 +23,7 @@ from quorate.api.longhorn import BackingImage, DiskSchedule
 from quorate.api.maintenance import PermissionRequest
 from quorate.api.meta import NodeName
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
+from quorate.disks.groups import PIECES_IN, PIECES_INDEX
 from quorate.disks.images.copies import IMAGE_LABEL
 from quorate.drives.phases import Release
 from quorate.engine import Index, Key, Reader
@@ -30,7 +31,6 @@ from quorate.volumes.observe import agent_is_fresh
 
 DRIVES_OF: Final = "drives of a node"
 GROUPS_OF: Final = "volume groups of a node"
-PIECES_IN: Final = "logical volumes in a group"
 VOLUMES_ON: Final = "volumes on a node"
 CLAIM_OF: Final = "claim of a volume"
 REQUESTS_FOR: Final = "requests for drives of a node"
@@ -43,7 +43,7 @@ CLAIM_INDEX: Final = Index(PersistentVolumeClaim, CLAIM_OF, lambda claim: filter
 INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(Drive, DRIVES_OF, lambda drive: (drive.spec.node_id,)),
     Index(LVMVolumeGroup, GROUPS_OF, lambda group: (group.spec.local.node_name,)),
-    Index(LVMLogicalVolume, PIECES_IN, lambda piece: (piece.spec.lvm_volume_group_name,)),
+    PIECES_INDEX,
     Index(Volume, VOLUMES_ON, lambda volume: (volume.spec.node_id,)),
     Index(PermissionRequest, REQUESTS_FOR, lambda request: hosts_in(request)),
     CLAIM_INDEX,
@@ -123,6 +123,19 @@ class DriveView:
     def pieces(self) -> tuple[Piece, ...]:
         """Everything that must leave before it can be pulled."""
         return tuple(piece for group in self.groups for piece in group.pieces)
+
+    @property
+    def unmanaged(self) -> tuple[str, ...]:
+        """Logical volumes on it that no object stands for; of groups that drain as a whole, all of theirs."""
+        of_groups = (place for group in self.groups for place in group.lvg.status.unmanaged_volumes)
+        return tuple(dict.fromkeys((*self.drive.status.unmanaged_volumes, *of_groups)))
+
+    @property
+    def contents(self) -> tuple[Release, ...]:
+        """How far everything on it is from not being needed there. What nobody looks after, nobody moves."""
+        here = self.drive.status.presence is not Presence.OFFLINE
+        stays = Release.WORKING if here else Release.FAILED
+        return (*(piece.release for piece in self.pieces), *(stays for _ in self.unmanaged))
 
     @property
     def phase(self) -> OperationalStatus:

@@ -14,7 +14,7 @@ from quorate.agent.lvm.failures import meaning
 from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
 from quorate.agent.lvm.looker import Looker
-from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
+from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
 from quorate.agent.lvm.volume_groups import AFTER_JUDGING, VolumeGroups
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node
@@ -26,8 +26,8 @@ from quorate.api.storage.lvg import DeviceSelector, VolumeGroupPhase
 from quorate.api.struct import replace
 from quorate.engine import Key, Reader
 from quorate.engine.simulation import Simulation, run
-from tests.agent.lvm.fake import MIB, FakeMachine
-from tests.agent.lvm.rig import HERE, Rig, drive, lvg
+from tests.agent.lvm.fake import DATA, MIB, FakeMachine, Lv
+from tests.agent.lvm.rig import HERE, Rig, drive, llv, lvg
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VG0 = SeenGroup("vg0", "uuid-vg0", 256 * MIB, 128 * MIB, 4 * MIB)
@@ -312,7 +312,7 @@ class FakeReader:
     """One group on one drive."""
 
     def list(self, cls: type[Any]) -> tuple[Any, ...]:
-        return (lvg(),) if cls is LVMVolumeGroup else (drive(),)
+        return {LVMVolumeGroup: (lvg(),), Drive: (drive(),)}.get(cls, ())
 
     def get(self, *_: object) -> None:
         return None
@@ -336,3 +336,42 @@ def test_a_look_at_groups_that_have_rested_is_judged_and_the_next_follows() -> N
         assert groups.decide(view, NOW, sim.random("decide")).requeue_after == AFTER_JUDGING
 
     run(main, seed=1)
+
+
+def test_logical_volumes_that_no_object_stands_for_are_told_of_on_the_group_or_the_drive() -> None:
+    """What is in a group that nobody knows is somebody's all the same: the drive under it is not empty."""
+
+    async def main(sim: Simulation) -> None:
+        machine = FakeMachine()
+        machine.volumes["vg0/by-hand"] = Lv("by-hand", "u-1", bytearray([DATA]) * 4, set())
+        machine.volumes["vg0/begun"] = Lv("begun", "u-2", bytearray([DATA]) * 4, {NEW})
+        rig = await Rig.begin(sim, machine)
+        await rig.store.create(drive(is_clean=False))
+        await rig.store.patch_status(Drive, "drive-b", patch={"presence": "ONLINE"})
+        rig.start()
+        await sim.clock.sleep(200)
+        assert (await rig.store.get(Drive, "drive-b")).status.unmanaged_volumes == ("vg0/by-hand",)
+        await rig.store.create(lvg())
+        await rig.store.create(llv())
+        await sim.clock.sleep(200)
+        assert (await rig.store.get(Drive, "drive-b")).status.unmanaged_volumes == ()
+        assert (await rig.store.get(LVMVolumeGroup, "disk-1")).status.unmanaged_volumes == ("vg0/by-hand",)
+        # Without the group's object, what its objects of volumes stand for is looked after by nobody either.
+        await rig.store.delete(LVMVolumeGroup, "disk-1")
+        await sim.clock.sleep(200)
+        found = (await rig.store.get(Drive, "drive-b")).status.unmanaged_volumes
+        assert found == ("vg0/by-hand", "vg0/pvc-1-0-0123abcd")
+        # Of a drive that is away, what was known of it stays.
+        await rig.store.patch_status(Drive, "drive-b", patch={"presence": "OFFLINE"})
+        await sim.clock.sleep(200)
+        assert (await rig.store.get(Drive, "drive-b")).status.unmanaged_volumes == found
+
+    run(main, seed=1)
+
+
+def test_a_group_that_is_being_deleted_is_still_reported_and_nothing_is_made_in_it() -> None:
+    group = lvg("tp", selector=SLOT_1)
+    going = replace(group, metadata=replace(group.metadata, deletion_timestamp=NOW))
+    decision = judged(going, drives=(drive(), drive("/dev/sdc", name="drive-c")))
+    assert argvs(decision) == []
+    assert [device.drive_uuid for device in decision.status.devices] == ["drive-b"]

@@ -33,7 +33,7 @@ from quorate.agent.inventory.lsblk import BlockDevice, UnreadableListing, read_b
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.drives import drive_behind
 from quorate.agent.lvm.failures import shortened, words_of
-from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroups, SeenVolume, SeenVolumes
+from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroups, SeenVolumes
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
@@ -154,7 +154,7 @@ def _out_of_group(case: Case, device: SeenDevice, now: datetime) -> DetachDecisi
         if lvg.spec.actual_vg_name_on_the_node == device.group
         for pool in lvg.spec.thin_pools
     }
-    inside = [volume for volume in case.volumes.volumes if volume.group == device.group and _is_shown(volume)]
+    inside = [volume for volume in case.volumes.volumes if volume.group == device.group and not volume.is_part]
     strange = [volume.name for volume in inside if volume.name not in ours and NEW not in volume.tags]
     if strange:
         message = f"Volume group {device.group} holds {', '.join(strange)}, which is not ours to remove."
@@ -187,11 +187,6 @@ def _tried(case: Case, step: Run, now: datetime) -> DetachDecision:
     else:
         said = _working(step.purpose, "" if wrong is None else words_of(wrong))
     return DetachDecision(said, retry_after=pause) if pause > 0 else DetachDecision(said, (step,))
-
-
-def _is_shown(volume: SeenVolume) -> bool:
-    """Data and metadata of pools, and their spare, go with the pools."""
-    return volume.attributes[:1] not in ("T", "e")
 
 
 def _succeeded(case: Case, purpose: str, about: str) -> bool:

@@ -20,25 +20,30 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from datetime import datetime
+from typing import Final
 
 from quorate.agent.backoff import wait_before_trying
 from quorate.agent.lvm import commands, pools
 from quorate.agent.lvm.drives import drive_behind, remembered, selected, still_listed
 from quorate.agent.lvm.failures import shortened, words_of
-from quorate.agent.lvm.seen import SeenDevice, SeenGroup, SeenGroups, SeenVolumes
+from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, owner_tag, spare_tag
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus, Presence
 from quorate.api.quantity import Quantity
 from quorate.api.reserved import why_no_group
-from quorate.api.storage import LVMVolumeGroup
+from quorate.api.scalars import MOST_UNMANAGED
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
 from quorate.api.struct import replace
+
+#: Of the name of one that is told of.
+_LONGEST: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class GroupView:
     untold_since: datetime | None = None
     #: Whether the drives were looked at since the groups were.
     drives_current: bool = True
+    #: Logical volumes in it that no object stands for.
+    unmanaged: tuple[SeenVolume, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,36 @@ class GroupDecision:
     look_at_drives: bool = False
 
 
+def unmanaged(
+    volumes: SeenVolumes, lvgs: Iterable[LVMVolumeGroup], llvs: Iterable[LVMLogicalVolume]
+) -> tuple[SeenVolume, ...]:
+    """Logical volumes that no object stands for, ours or anybody's: what nobody asks for is not known to be needless.
+
+    Of a group that has no object, all: nobody looks after what is in it. Pools hold nothing but such volumes, and one
+    that is still marked as new has never held anything.
+    """
+    groups = {lvg.name: lvg.spec.actual_vg_name_on_the_node for lvg in lvgs}
+    known = frozenset(groups.values())
+    owners: set[str] = set()
+    places: set[str] = set()
+    for llv in llvs:
+        owners |= {owner_tag(llv.metadata.uid), spare_tag(llv.metadata.uid)}
+        places.add(f"{groups.get(llv.spec.lvm_volume_group_name, '')}/{llv.spec.actual_lv_name_on_the_node}")
+    return tuple(
+        volume
+        for volume in volumes.volumes
+        if not (volume.is_pool or volume.is_part or NEW in volume.tags)
+        and (volume.group not in known or (volume.place not in places and owners.isdisjoint(volume.tags)))
+    )
+
+
 def judge(view: GroupView, now: datetime) -> GroupDecision:
     """What is to be reported of one volume group, and done. Pure."""
     decision = _judged(view, now)
     takes_drives = any(step.purpose == commands.GROUP for step in decision.steps)
+    if view.lvg.deleting:
+        # What is in it is still told of; nothing is made any more.
+        return GroupDecision(decision.status)
     if not takes_drives or view.drives_current:
         return decision
     return replaced(decision, steps=(), look_at_drives=True)
@@ -205,9 +238,15 @@ def _report(view: GroupView, group: SeenGroup, refused: list[str]) -> LVMVolumeG
         extent_size=Quantity.of_bytes(group.extent_size),
         thin_pools=thin_pools,
         devices=_devices(view, group),
+        unmanaged_volumes=places_of(view.unmanaged),
         observed_generation=view.lvg.metadata.generation,
         conditions=view.lvg.status.conditions,  # the disks controller's
     )
+
+
+def places_of(volumes: Iterable[SeenVolume]) -> tuple[str, ...]:
+    """Where they are, as many as are told of."""
+    return tuple(sorted(volume.place[:_LONGEST] for volume in volumes)[:MOST_UNMANAGED])
 
 
 def _devices(view: GroupView, group: SeenGroup) -> tuple[GroupDevice, ...]:

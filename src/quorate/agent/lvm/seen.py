@@ -1,8 +1,8 @@
 """What was last seen of LVM on the node, and what follows from it.
 
-``lv_attr`` is a row of flags; the ones that matter here: 0 the type (``V`` thin volume, ``t`` thin pool), 4 ``a``
-active, 5 ``o`` open, 7 ``z`` new blocks are zeroed, 8 health (``p`` partial, ``F`` failed, ``D`` out of space,
-``M`` metadata read only, ``X`` unknown).
+``lv_attr`` is a row of flags; the ones that matter here: 0 the type (``V`` thin volume, ``t`` thin pool, ``T``, ``e``,
+``i``, ``I`` and ``l`` parts of other volumes), 4 ``a`` active, 5 ``o`` open, 7 ``z`` new blocks are zeroed, 8 health
+(``p`` partial, ``F`` failed, ``D`` out of space, ``M`` metadata read only, ``X`` unknown).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _GROWING: Final = "quorate.growing="
 #: On extents that are being zeroed: for whose volume.
 _SPARE: Final = "quorate.spare="
 
+_PARTS: Final = ("T", "e", "i", "I", "l")
 _HEALTH: Final = {
     "p": "devices of it are missing",
     "F": "it has failed",
@@ -128,6 +129,11 @@ class SeenVolume:
     def is_pool(self) -> bool:
         """Whether it is a thin pool."""
         return self._flag(0) == "t"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of another one: data and metadata of pools, their spare, images and logs of mirrors."""
+        return self._flag(0) in _PARTS
 
     @property
     def active(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,18 +10,20 @@ from random import Random
 from typing import Final
 
 from quorate.agent.backoff import wait_before_retry
-from quorate.agent.lvm.drives import as_seen
-from quorate.agent.lvm.groups import GroupView, judge, not_seen
+from quorate.agent.lvm.drives import as_seen, drive_behind
+from quorate.agent.lvm.groups import GroupView, judge, not_seen, places_of, unmanaged
 from quorate.agent.lvm.looker import Done, Looker
 from quorate.agent.lvm.piece import NEVER, group_work
+from quorate.agent.lvm.seen import SeenVolume, SeenVolumes
 from quorate.agent.lvm.settling import counting
 from quorate.agent.node import DRIVES_LOOK, Node
 from quorate.agent.steps import DRIVES, Look, Run
 from quorate.api import names
 from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import Presence
 from quorate.api.cluster_config import ClusterConfig, DiskSettings
 from quorate.api.meta import Resource
-from quorate.api.storage import LVMVolumeGroup
+from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch, Write, no_keys
 
@@ -45,6 +47,10 @@ class GroupsView:
     #: When the groups were looked at, and in how many seconds to look again: since then something was done to volumes.
     looked_at: datetime = NEVER
     look_again: float | None = None
+    #: Drives, and what is on each in groups that no LVMVolumeGroup stands for; None: that is in doubt.
+    drives: tuple[tuple[Drive, tuple[str, ...] | None], ...] = ()
+    #: Whether the drives were looked at since the groups were.
+    drives_current: bool = True
 
 
 class VolumeGroups:
@@ -66,6 +72,7 @@ class VolumeGroups:
             watches=(
                 Watch(LVMVolumeGroup, self._all),
                 Watch(Drive, self._all, when=_is_other_drive),
+                Watch(LVMLogicalVolume, self._all, when=_is_gone),
                 Watch(ClusterConfig, no_keys),
             ),
             observe=self.observe,
@@ -76,8 +83,8 @@ class VolumeGroups:
 
     def observe(self, reader: Reader, _: Key) -> GroupsView | None:
         """Gather every group of the node."""
-        groups = reader.list(LVMVolumeGroup)
-        if not groups:
+        groups, objects = reader.list(LVMVolumeGroup), reader.list(Drive)
+        if not groups and not any(_may_hold_volumes(drive) for drive in objects):
             return None
         looker = self._looker
         volumes, seen = looker.known_volumes, looker.known_groups
@@ -88,9 +95,10 @@ class VolumeGroups:
             why = " ".join(filter(None, looker.troubles()))
             for_volumes, for_groups = looker.pauses()
             return GroupsView((), *doubts, (max(for_volumes, rest), max(for_groups, rest)), groups, why)
-        drives, memory = reader.list(Drive), self._node.memory
+        drives, memory = objects, self._node.memory
         if memory.drives.value is not None:
             drives = as_seen(drives, {found.name: found.spec for found in memory.drives.value})
+        unknown = unmanaged(volumes, groups, reader.list(LVMLogicalVolume))
         views = tuple(
             GroupView(
                 lvg,
@@ -100,10 +108,12 @@ class VolumeGroups:
                 memory.outcomes(_work(lvg)),
                 self._untold.get(lvg.name),
                 memory.drives.current,
+                tuple(volume for volume in unknown if volume.group == lvg.spec.actual_vg_name_on_the_node),
             )
             for lvg in groups
-            if not lvg.deleting
         )
+        known = {lvg.spec.actual_vg_name_on_the_node for lvg in groups}
+        strange = tuple(volume for volume in unknown if volume.group not in known)
         config = reader.get(ClusterConfig, names.CLUSTER)
         disks = DiskSettings() if config is None else config.spec.disks
         return GroupsView(
@@ -111,19 +121,26 @@ class VolumeGroups:
             low_water_percent=disks.low_water_percent,
             looked_at=looker.groups_at,
             look_again=(rest or AFTER_JUDGING) if any(doubts) else None,
+            drives=tuple(_on_drives(objects, drives, volumes, strange, for_sure=memory.drives.current)),
+            drives_current=memory.drives.current,
         )
 
     def decide(self, view: GroupsView, now: datetime, _: Random) -> Plan:
         """Report every group, and do what is asked for."""
         if view.look_at_volumes or view.look_at_groups:
             return self._look(view)
-        if not view.views:
+        if not view.views and not view.drives:
             return NOTHING
-        writes: list[Write] = []
+        writes: list[Write] = [
+            PatchStatus(drive, replace(drive, status=replace(drive.status, unmanaged_volumes=found)))
+            for drive, found in view.drives
+            if found is not None
+        ]
         effects: list[Callable[[], None]] = []
         waits: list[float | None] = [view.look_again]
         decisions = [(each, judge(each, now)) for each in view.views]
-        if any(decision.look_at_drives for _, decision in decisions):
+        in_doubt = not view.drives_current and any(found is None for _, found in view.drives)
+        if in_doubt or any(decision.look_at_drives for _, decision in decisions):
             waits.append(self._look_at_drives(effects, now))
         elif view.looked_at != self._judged:
             effects.append(partial(setattr, self, "_judged", view.looked_at))
@@ -178,6 +195,41 @@ class VolumeGroups:
 
 def _work(lvg: LVMVolumeGroup) -> str:
     return group_work(lvg.spec.actual_vg_name_on_the_node)
+
+
+def _on_drives(
+    objects: tuple[Drive, ...],
+    seen: tuple[Drive, ...],
+    volumes: SeenVolumes,
+    strange: tuple[SeenVolume, ...],
+    *,
+    for_sure: bool,
+) -> Iterator[tuple[Drive, tuple[str, ...] | None]]:
+    """What to say of each drive that is there; of one that is away, what was known of it stays.
+
+    A drive that is pulled is missed by LVM first: what is not seen any more is gone only if the drive was seen since
+    (``for_sure``), and LVM told everything.
+    """
+    on: dict[str, list[SeenVolume]] = {}
+    for volume in strange:
+        for name in {drive_behind(path, seen) for path in volumes.devices_of(volume)}:
+            on.setdefault(name, []).append(volume)
+    there = {drive.name for drive in seen if drive.status.presence is Presence.ONLINE}
+    for drive in objects:
+        if drive.name not in there or drive.deleting:
+            continue
+        missed = any(volumes.get(place) is None for place in drive.status.unmanaged_volumes)
+        doubt = missed and (volumes.incomplete or not for_sure)
+        yield drive, None if doubt else places_of(on.get(drive.name, ()))
+
+
+def _may_hold_volumes(drive: Drive) -> bool:
+    """Whether LVM is worth a look for it, where nobody asks for volume groups."""
+    return bool(drive.status.unmanaged_volumes) or not (drive.spec.is_clean or drive.spec.is_system)
+
+
+def _is_gone(_: LVMLogicalVolume | None, after: LVMLogicalVolume | None) -> bool:
+    return after is None
 
 
 def _is_other_drive(before: Drive | None, after: Drive | None) -> bool:

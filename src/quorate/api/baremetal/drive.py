@@ -12,7 +12,7 @@ from quorate.api import labels
 from quorate.api.groups import BAREMETAL
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Bytes, Condition, Resource
-from quorate.api.scalars import ByteCount, Count, Message, NodeRef, ObjectRef, Percent
+from quorate.api.scalars import MOST_UNMANAGED, ByteCount, Count, Message, NodeRef, ObjectRef, Percent, VolumePath
 from quorate.api.struct import Struct, list_map
 
 Label = Annotated[str, Meta(max_length=128)]
@@ -107,8 +107,8 @@ class Detachment(Struct):
 class DriveStatus(Struct):
     """How the drive is.
 
-    The agent writes ``presence``, ``missingSince``, ``smart``, ``ledOn``, ``foreignData`` and ``detachment``; the
-    drives controller decides the rest.
+    The agent writes ``presence``, ``missingSince``, ``smart``, ``ledOn``, ``foreignData``, ``unmanagedVolumes`` and
+    ``detachment``; the drives controller decides the rest.
     """
 
     presence: Presence | None = None
@@ -118,6 +118,13 @@ class DriveStatus(Struct):
     foreign_data: Annotated[
         str, Meta(max_length=1000, description="What is on it outside of LVM: not ours to move, nor to wipe.")
     ] = ""
+    unmanaged_volumes: Annotated[
+        tuple[VolumePath, ...],
+        Meta(
+            max_length=MOST_UNMANAGED,
+            description="Logical volumes on it, in groups without an LVMVolumeGroup. While it is away: those it had.",
+        ),
+    ] = ()
     detachment: Detachment | None = None
     observed_generation: Count | None = None
     health: DriveHealth | None = None

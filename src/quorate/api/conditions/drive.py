@@ -48,6 +48,13 @@ class Released(ConditionType):
         "It holds the last up-to-date copy of a volume, which is not touched.",
         "Bring another member of the volume that the message names back.",
     )
+    UNMANAGED_VOLUMES = false(
+        "UnmanagedVolumes",
+        "Logical volumes are on it that no object stands for. Nobody moves them; they may be the last of something.",
+        "Find out what they are. If the LVMVolumeGroup of their group was deleted, create it again: they are moved."
+        " Else save what is needed, and remove them on the node (lvremove). If the drive is gone and they are given"
+        " up, delete its Drive object.",
+    )
     WAITING_FOR_RESYNC = false(
         "WaitingForResync", "A SUSPECT drive is emptied only while its volumes are whole.", "Wait for their resync."
     )

@@ -27,6 +27,19 @@ class Ready(ConditionType):
     )
 
 
+class Removable(ConditionType):
+    """Nothing is in the volume group any more, so that its object may go. Told while it is being deleted."""
+
+    EMPTY = true("Empty", "Nothing is in the group: its object goes.")
+    NOT_EMPTY = false(
+        "NotEmpty",
+        "Something is in the group, and without its object nobody would look after it.",
+        "Move or delete what the message names: volumes by quorate drive replace, or by deleting a replica;"
+        " a logical volume that no object stands for by hand, on the node. Or leave it as it is: nothing is lost.",
+    )
+    CLOSING = false("Closing", "Nothing is in the group; that its disks give nothing any more is being seen to.")
+
+
 class LogicalVolumeFailure(ReasonCodes):
     """Why the agent could not make, extend or remove a logical volume (``llv.status.reason``)."""
 

@@ -13,7 +13,7 @@ from quorate.api.kind import Column, kind
 from quorate.api.meta import Condition, Resource
 from quorate.api.quantity import Quantity
 from quorate.api.reserved import logical_volume_name, volume_group_name
-from quorate.api.scalars import Count, DevicePath, Message, NodeRef, Word
+from quorate.api.scalars import MOST_UNMANAGED, Count, DevicePath, Message, NodeRef, VolumePath, Word
 from quorate.api.storage.llv import LVM_NAME_PATTERN, UsedDevice
 from quorate.api.struct import Struct, immutable, list_map, list_set
 
@@ -117,6 +117,10 @@ class LVMVolumeGroupStatus(Struct):
     extent_size: Annotated[Quantity, Meta(description="Sizes are rounded up to this.")] | None = None
     thin_pools: Annotated[tuple[ThinPoolStatus, ...], Meta(max_length=16), list_map("name")] = ()
     devices: Annotated[tuple[GroupDevice, ...], Meta(max_length=64), list_map("path")] = ()
+    unmanaged_volumes: Annotated[
+        tuple[VolumePath, ...],
+        Meta(max_length=MOST_UNMANAGED, description="Logical volumes in the group that no object stands for."),
+    ] = ()
     observed_generation: Count | None = None
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
 
