@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from quorate.api import annotation_keys, labels, names
+import pytest
+
+from quorate.api import annotation_keys, conditions, labels, names
 from quorate.api.baremetal import Volume
 from quorate.api.baremetal.drive import OperationalStatus
-from quorate.api.core import PersistentVolumeClaim
+from quorate.api.conditions.drive import Released
+from quorate.api.core import Event, PersistentVolumeClaim
 from quorate.api.core.claim import ClaimSpec
 from quorate.api.longhorn import BackingImage
 from quorate.api.longhorn.backing_image import BackingImageSpec
@@ -357,3 +360,73 @@ def test_a_replica_in_use_stays_until_its_user_is_gone_and_nothing_is_asked_of_i
             assert {tag for name, tag in story.copies().items() if name in lab.up_to_date("v")} == {"mine"}
 
     run(main, seed=41)
+
+
+async def told_of(lab: DriveLab, reason: str) -> list[tuple[str, str]]:
+    found = (each for each in (await lab.store.list(Event)).items if each.reason == reason)
+    return [(each.involved_object.kind, each.message) for each in found]
+
+
+def test_a_word_that_means_nothing_is_told_of_at_the_object_and_stops_what_it_is_about() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            drive = await lab.drive(await lab.node_of("v-0"))
+            await lab.annotate(drive, health="BAD", replacement="raedy")
+
+            async def begun() -> bool:
+                return bool(await lab.said("v"))
+
+            await lab.until("it has its Volume", begun)
+            await annotate_volume(lab, "v", process="strat")
+            await lab.sleep(120)
+            (volume,) = (await lab.store.list(Volume)).items
+            said = conditions.find(volume.status.conditions, Released)
+            assert said is not None
+            assert said.reason == "Misunderstood"
+            assert "process is 'strat': allowed are start, pause, stop" in said.message
+            found = await lab.again(drive)
+            assert found.status.operational_status is RELEASING
+            assert "'strat'" in found.status.message
+            assert len(await told_of(lab, "VolumeAnnotationMisunderstood")) == 1
+            ((kind, words),) = await told_of(lab, "DriveAnnotationMisunderstood")
+            assert (kind, "'raedy': allowed are ready, restart" in words) == ("Drive", True)
+            await annotate_volume(lab, "v", process="Start")
+            await lab.until_phase(drive, RELEASED)
+
+    run(main, seed=46)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"release": "done"}, "release is 'done': allowed are processing, completed, failed"),
+        ({"release": "processing", "recovery": "lots"}, "recovery is 'lots': allowed are 0 to 100"),
+    ],
+)
+def test_what_an_outside_operator_says_and_nobody_understands_is_told_of(said: dict[str, str], words: str) -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            drive = await lab.drive(await lab.node_of("v-0"))
+            claim = PersistentVolumeClaim(
+                metadata=ObjectMeta(
+                    namespace="default", name="data-db-0", annotations={annotation_keys.RELEASE_SUPPORT: "Yes"}
+                ),
+                spec=ClaimSpec(volume_name="v"),
+            )
+            await lab.store.create(claim)
+            await lab.annotate(drive, health="BAD")
+            await lab.until_phase(drive, RELEASING)
+            await lab.sleep(30)
+            await annotate_volume(lab, "v", **said)
+            await lab.sleep(30)
+            (volume,) = (await lab.store.list(Volume)).items
+            found = conditions.find(volume.status.conditions, Released)
+            assert found is not None
+            assert (found.reason, words in found.message) == ("Misunderstood", True)
+            ((kind, told),) = await told_of(lab, "VolumeAnnotationMisunderstood")
+            assert (kind, words in told) == ("Volume", True)
+            assert (await lab.again(drive)).status.operational_status is RELEASING
+
+    run(main, seed=47)

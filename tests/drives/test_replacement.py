@@ -265,3 +265,70 @@ def test_a_bad_network_makes_it_slower_and_nothing_else() -> None:
             assert len([each for each in await lab.lab.replicas() if not each.deleting]) == 6
 
     run(main, seed=9)
+
+
+def test_ready_taken_back_in_the_middle_stops_it_where_it_is_and_says_where() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            drive, host = await lab.drive(node), lab.lab.cluster.node(node).host
+            await lab.annotate(drive, health="BAD")
+            await lab.until_phase(drive, RELEASED)
+            away = await lab.node_of("v-1")
+            lab.lab.cluster.inject(faults.NodeDown(node=away))
+            await lab.sleep(60)
+            await lab.annotate(drive, replacement="ready")
+            # The last look finds a copy missing: what is on the drive is given up, and waits.
+            await lab.sleep(60)
+            assert (await lab.again(drive)).status.operational_status is REMOVING
+            await lab.annotate(drive, replacement=None)
+            found = await lab.until_phase(drive, FAILED, patience=30)
+            assert "taken back in the middle of the removal, at this step: removing v." in found.status.message
+            lab.lab.cluster.inject(faults.NodeUp(node=away))
+            await lab.sleep(600)
+            found = await lab.again(drive)
+            assert found.status.operational_status is FAILED
+            assert "removing v." in found.status.message
+            assert any(name.startswith("replica-v-0") for name in host.lvm.groups["quorate-1"].volumes)
+            await lab.annotate(drive, replacement="ready")
+            await lab.until_phase(drive, REMOVED, patience=900)
+
+    run(main, seed=44)
+
+
+@pytest.mark.parametrize("then", ["ready", "restart"])
+def test_ready_taken_back_while_the_device_is_taken_apart_stops_the_agent(then: str) -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            drive, host = await lab.drive(node), lab.lab.cluster.node(node).host
+            lab.lab.cluster.inject(faults.Slow(node=node, command="wipefs", seconds=60))
+            await lab.annotate(drive, health="BAD", replacement="ready")
+
+            async def wiping() -> bool:
+                return "wipe" in (await lab.again(drive)).status.message
+
+            await lab.until("the step is named", wiping)
+            await lab.annotate(drive, replacement=None)
+            found = await lab.until_phase(drive, FAILED, patience=30)
+            assert "at this step: wipe signatures." in found.status.message
+            assert not found.status.detach
+            await lab.sleep(600)
+            device = host.bays.by_serial(drive.spec.serial_number)
+            assert not device.locate_light
+            assert (await lab.again(drive)).status.operational_status is FAILED
+            assert (await lab.store.list(PermissionRequest)).items, "it is half apart: the broker still knows"
+            lab.lab.cluster.inject(faults.Release())
+            if then == "ready":
+                await lab.annotate(drive, replacement="ready")
+                await lab.until_phase(drive, REMOVED, patience=900)
+                assert device.locate_light
+            else:
+                await lab.annotate(drive, replacement="restart", health="GOOD")
+                await lab.until_phase(drive, OPERATIVE)
+                await lab.sleep(60)
+                assert "quorate-1" in host.lvm.groups
+
+    run(main, seed=45)

@@ -104,3 +104,33 @@ def test_a_marker_that_somebody_sets_through_the_broker_starts_it_and_its_reset_
             await lab.until_copies("v")
 
     run(main, seed=72)
+
+
+def test_a_move_that_waits_for_a_permission_says_so_and_not_how_much_is_copied() -> None:
+    async def main(sim: Simulation) -> None:
+        async with both(sim, Layout(nodes=6)) as (lab, broker):
+            await lab.volumes(1, BOTH, size="8Gi")
+            drive = await lab.drive(await lab.node_of("v-0"))
+            await lab.annotate(drive, health="BAD")
+
+            async def copying() -> bool:
+                return "% copied" in (await lab.again(drive)).status.message
+
+            await lab.until("it is copied", copying)
+            await broker.apply("restart", await lab.node_of("v-1"))
+            seen: list[str] = []
+
+            async def waits() -> bool:
+                seen.append((await lab.again(drive)).status.message)
+                return "alice" in seen[-1]
+
+            await lab.until("it waits for alice", waits, patience=600)
+            assert "99 % copied" not in seen[-1]
+            assert "copied to" in seen[-1]
+            await lab.store.delete(PermissionRequest, "restart")
+            while (await lab.again(drive)).status.operational_status is RELEASING:
+                seen.append((await lab.again(drive)).status.message)
+                await lab.sleep(0.5)
+            assert not [each for each in seen if "a replacement is being made" in each]
+
+    run(main, seed=48)

@@ -48,7 +48,14 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
         if removal.may_be_given_up(each, statuses[each.drive.name].operational_status)
         for group in each.groups
     }
-    writes += objects.writes(view, given_up)
+    withdrawn = {
+        group.name
+        for each in view.drives
+        if statuses[each.drive.name].operational_status is OperationalStatus.FAILED
+        and asked.replacement(each.drive) is not Replacement.READY
+        for group in each.groups
+    }
+    writes += objects.writes(view, given_up, withdrawn - given_up)
     writes += others.writes(view, given_up, now)
     writes += closing.requests_given_back(view)
     for each in view.drives:
@@ -89,7 +96,6 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         report.light(each),
     )
     generation = drive.metadata.generation
-    removing = phase is OperationalStatus.REMOVING
     permission = each.request.status.permissions[0] if removal.is_permitted(each) and each.request else ""
     return replace(
         before,
@@ -99,11 +105,20 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         operational_status_since=before.operational_status_since if phase is before.operational_status else now,
         progress=report.progress(each, phase),
         permission_id=permission,
-        detach=phase is not OperationalStatus.OPERATIVE
-        and (before.detach or (removing and removal.is_permitted(each) and removal.is_emptied(each))),
+        detach=_is_to_be_detached(each, phase),
         message=" ".join(filter(None, (report.message(each, phase, opinion, verdicts), closing.doubt(each, view)))),
         conditions=conditions.merge(before.conditions, verdicts, now=now, generation=generation),
     )
+
+
+def _is_to_be_detached(each: DriveView, phase: OperationalStatus) -> bool:
+    """The order to the agent: from when nothing is on it any more, for as long as the person says ``ready``."""
+    if phase is OperationalStatus.REMOVED:
+        return each.drive.status.detach
+    if phase is OperationalStatus.OPERATIVE or asked.replacement(each.drive) is not Replacement.READY:
+        return False
+    begins = phase is OperationalStatus.REMOVING and removal.is_permitted(each) and removal.is_emptied(each)
+    return each.drive.status.detach or begins
 
 
 def _spent(each: DriveView, after: DriveStatus) -> Iterator[Write]:

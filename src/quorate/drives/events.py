@@ -9,6 +9,7 @@ from quorate.api import conditions
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveHealth, DriveStatus, OperationalStatus
 from quorate.api.conditions.drive import Healthy, Present
+from quorate.drives import asked
 from quorate.drives.health import NOT_TRUSTED, Opinion
 from quorate.engine import PlanEvent
 
@@ -35,6 +36,9 @@ def of_change(drive: Drive, after: DriveStatus, opinion: Opinion, hint: str = ""
     if before.operational_status is None:
         where = f"in slot {drive.spec.slot}" if drive.spec.slot else f"at {drive.spec.path}"
         yield PlanEvent(drive, "DriveDiscovered", f"Drive {drive.spec.serial_number} {where} of {drive.spec.node_id}.")
+    unclear = asked.misunderstood(drive)
+    if unclear and unclear not in before.message:
+        yield PlanEvent(drive, "DriveAnnotationMisunderstood", unclear, warning=True)
     yield from _health(drive, before, opinion)
     yield from _presence(drive, after, hint)
     yield from _phase(drive, before.operational_status, after, opinion)

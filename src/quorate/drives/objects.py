@@ -4,6 +4,7 @@
 |----------------------------------------------|-----------------------------------------------------------------------|
 | has a drive on its way out                   | made, ``process: start``; the worst of the drives' health is kept     |
 | … and a drive may now be emptied for good    | ``given-up``, deleted: what is not needed is destroyed from here on   |
+| … and the person takes that word back        | ``given-up`` no more: what has not begun to go stays                  |
 | has only drives in service                   | ``process: stop``, deleted, let go                                    |
 | the logical volume is gone                   | deleted, let go                                                       |
 
@@ -32,8 +33,11 @@ _WORST_FIRST: Final = (DriveHealth.BAD, DriveHealth.SUSPECT, DriveHealth.UNKNOWN
 _LABELS: Final = (labels.NODE, labels.REPLICATED_VOLUME, IMAGE_LABEL)
 
 
-def writes(view: NodeView, given_up: Collection[str]) -> Iterator[Write]:
-    """The next step for every Volume of a node. ``given_up``: groups that nothing need stay in any more."""
+def writes(view: NodeView, given_up: Collection[str], withdrawn: Collection[str] = ()) -> Iterator[Write]:
+    """The next step for every Volume of a node.
+
+    ``given_up``: groups that nothing need stay in any more; ``withdrawn``: of which that was said, and is not any more.
+    """
     for group in view.groups:
         there = {piece.name for piece in group.pieces}
         for piece in group.pieces:
@@ -44,6 +48,8 @@ def writes(view: NodeView, given_up: Collection[str]) -> Iterator[Write]:
                 yield from _ended(piece.volume)
             elif group.name in given_up:
                 yield from _given_up(piece, piece.volume)
+            elif group.name in withdrawn and piece.volume.given_up and not piece.llv.deleting:
+                yield _kept_after_all(piece.volume)
             elif piece.owner is not Owner.IMAGE:
                 yield _kept_up(piece.volume, group)
         for volume in group.volumes:
@@ -90,6 +96,11 @@ def _new(piece: LVMLogicalVolume, group: Group) -> Volume:
 
 def _kept_up(volume: Volume, group: Group) -> Patch:
     said = {**volume.metadata.annotations, annotation_keys.VOLUME_HEALTH: worst(group.drives).lower()}
+    return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
+
+
+def _kept_after_all(volume: Volume) -> Patch:
+    said = {key: value for key, value in volume.metadata.annotations.items() if key != annotation_keys.GIVEN_UP}
     return Patch(volume, replace(volume, metadata=replace(volume.metadata, annotations=said)))
 
 

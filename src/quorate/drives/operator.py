@@ -23,6 +23,7 @@ from quorate.api.annotation_keys import Release
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import DriveHealth, Presence
 from quorate.api.baremetal.volume import VolumeStatus, VolumeUsage
+from quorate.api.conditions import Verdict
 from quorate.api.conditions.drive import Released
 from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.meta import VolumeName
@@ -100,6 +101,7 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
         status = _status(volume, found, now)
         writes.append(PatchStatus(volume, replace(volume, status=status)))
         events += _events(volume, status.health)
+        events += _misunderstood(volume, found.verdict)
     return Plan(writes=tuple(writes), events=tuple(events), requeue_after=_LOOK if snapshot.volumes else None)
 
 
@@ -150,6 +152,13 @@ def _events(volume: Volume, health: DriveHealth | None) -> Iterable[PlanEvent]:
     if health is not None and volume.status.health is not health:
         warning = health is not DriveHealth.GOOD
         yield PlanEvent(volume, _EVENTS[health], f"The drive under it is {health}.", warning=warning)
+
+
+def _misunderstood(volume: Volume, verdict: Verdict) -> Iterable[PlanEvent]:
+    """That a word of somebody's means nothing to us, once for each."""
+    known = conditions.find(volume.status.conditions, Released)
+    if verdict.reason == Released.MISUNDERSTOOD.code and (known is None or known.message != verdict.message):
+        yield PlanEvent(volume, "VolumeAnnotationMisunderstood", verdict.message, warning=True)
 
 
 def _of_claim(claim: PersistentVolumeClaim) -> Iterable[Key]:

@@ -15,6 +15,7 @@
 |                          | and the broker allows it                                          |                       |
 |                          | a step has failed                                                 | FAILED                |
 |                          | the person takes ``ready`` back before anything was removed       | as before             |
+|                          | … in the middle of it                                             | FAILED                |
 
 RELEASING, RELEASED and FAILED remember nothing: whichever a drive is in, the next follows from the full set of what is
 on it. So it does not matter who finished first, which pass saw it, or whether one was missed.
@@ -108,6 +109,8 @@ def _removing(facts: Facts) -> OperationalStatus:
             return OperationalStatus.REMOVED
         case Removal.FAILED:
             return OperationalStatus.FAILED
-        case Removal.NOT_BEGUN if facts.replacement is not Replacement.READY:
+        case _ if facts.replacement is Replacement.READY:
+            return OperationalStatus.REMOVING
+        case Removal.NOT_BEGUN:
             return _drained(facts.contents)
-    return OperationalStatus.REMOVING
+    return OperationalStatus.FAILED

@@ -37,14 +37,37 @@ class Progress:
 
 def outside(volume: Volume) -> Progress:
     """By the word of an outside operator, who says himself how many percent."""
-    said = volume.metadata.annotations
-    words = said.get(annotation_keys.RELEASE_STATUS, "")
-    match said.get(annotation_keys.RELEASE):
+    words = volume.metadata.annotations.get(annotation_keys.RELEASE_STATUS, "")
+    match _release_of(volume):
         case Release.COMPLETED:
             return Progress(VolumeUsage.RELEASED, Released.RELEASED(words))
         case Release.FAILED:
             return Progress(VolumeUsage.FAILED, Released.FAILED(words))
+    unclear = misunderstood(volume, outside=True)
+    if unclear:
+        return _waiting(Released.MISUNDERSTOOD(" ".join(filter(None, (unclear, words)))))
     return Progress(VolumeUsage.RELEASING, Released.WAITING_FOR_OPERATOR(words))
+
+
+def misunderstood(volume: Volume, *, outside: bool = False) -> str:
+    """Words of people, and of an outside operator, that mean nothing to us; empty: there are none."""
+    said, wrong = volume.metadata.annotations, []
+    if evacuation.process_of(volume) is None:
+        key = annotation_keys.RELEASE_PROCESS
+        wrong.append(f"Annotation {key} is {said[key]!r}: allowed are {', '.join(Process)}.")
+    if outside and _release_of(volume) is None:
+        key = annotation_keys.RELEASE
+        wrong.append(f"Annotation {key} is {said[key]!r}: allowed are {', '.join(Release)}.")
+    recovery = said.get(annotation_keys.RELEASE_RECOVERY, "0")
+    if outside and not (recovery.isascii() and recovery.isdigit() and len(recovery) <= 3 and int(recovery) <= _WHOLE):
+        wrong.append(f"Annotation {annotation_keys.RELEASE_RECOVERY} is {recovery!r}: allowed are 0 to {_WHOLE}.")
+    return " ".join(wrong)
+
+
+def _release_of(volume: Volume) -> Release | None:
+    """How far an outside operator says to be; None: it says something that means nothing."""
+    said = volume.metadata.annotations.get(annotation_keys.RELEASE, Release.PROCESSING).strip().lower()
+    return Release(said) if said in tuple(Release) else None
 
 
 def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missing: bool = False) -> Progress:
@@ -60,11 +83,13 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missin
         return _waiting(Released.RELEASING("the volume is being deleted"))
     if not good_copies(view) and (missing or has_lost_its_disk(view, replica.name)):
         return _without_copy(view, replica)
-    match volume.metadata.annotations.get(annotation_keys.RELEASE_PROCESS):
+    match evacuation.process_of(volume):
         case Process.STOP:
             return _waiting(Released.STOPPED())
         case Process.PAUSE:
             return _waiting(Released.PAUSED(), copied(view, replica))
+        case None:
+            return _waiting(Released.MISUNDERSTOOD(misunderstood(volume)), copied(view, replica))
     asked = evacuation.read(volume)
     if asked is None:
         return _waiting(_before_its_turn(view, replica, volume))
@@ -107,8 +132,10 @@ def copied(view: VolumeView, replica: ReplicaView) -> int:
     if taking_over is None or taking_over.member is None:
         return _WHOLE - 1 if _does_without(view, replica) else 0
     report = taking_over.report
-    if report is None or (report.devices and report.devices[0].disk_state == "UpToDate"):
-        return _WHOLE - 1 if report is not None else 0
+    if report is None:
+        return 0
+    if _is_up_to_date(taking_over):
+        return _WHOLE - 1
     shares = [
         peer.percent_in_sync
         for link in report.connections
@@ -131,8 +158,8 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
     if taking_over is None and _is_in_use(view, replica):
         return _waiting(Released.IN_USE(f"volume {view.name} is in use on {replica.node_name}"), percent)
     if taking_over is None:
-        words = _why_it_stays(view, replica.name) or "a replacement is being made"
-        return _waiting(Released.RELEASING(words), percent)
+        made = "its data is elsewhere, and it is about to leave" if percent else "a replacement is being made"
+        return _waiting(Released.RELEASING(_why_it_stays(view, replica.name) or made), percent)
     if not taking_over.scheduled:
         refused = places.find_places(view).refusals.get(taking_over.name)
         lost = refused is not None and _is_missed_by_nobody(view, replica.name)
@@ -145,7 +172,15 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
         return _waiting(Released.RELEASING(f"to be copied to {taking_over.node_name}{waits}"), percent)
     if asked.polite and not is_whole(view) and percent == _WHOLE - 1:
         return _waiting(Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole"), percent)
-    return _waiting(Released.RELEASING(f"{percent} % copied to {taking_over.node_name}"), percent)
+    if not _is_up_to_date(taking_over):
+        return _waiting(Released.RELEASING(f"{percent} % copied to {taking_over.node_name}"), percent)
+    why = _why_it_stays(view, taking_over.name) or _why_it_stays(view, replica.name) or "it is about to take over"
+    return _waiting(Released.RELEASING(f"copied to {taking_over.node_name}: {why}"), percent)
+
+
+def _is_up_to_date(replica: ReplicaView) -> bool:
+    report = replica.report
+    return report is not None and bool(report.devices) and report.devices[0].disk_state == "UpToDate"
 
 
 def _is_in_use(view: VolumeView, replica: ReplicaView) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.api import annotation_keys, names
+from quorate.api import annotation_keys, conditions, names
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DetachmentPhase, OperationalStatus, Presence
 from quorate.api.conditions import Verdict
@@ -25,7 +25,7 @@ from quorate.api.duration import Duration
 from quorate.api.maintenance import PermissionRequest
 from quorate.api.maintenance.action import Action, ActionType, StatusCode
 from quorate.api.maintenance.permission_request import PermissionRequestSpec
-from quorate.api.meta import ObjectMeta
+from quorate.api.meta import Condition, ObjectMeta
 from quorate.api.storage import LVMLogicalVolume
 from quorate.drives.phases import Removal
 from quorate.drives.view import USER, DriveView, NodeView, Owner, Piece, request_name
@@ -49,8 +49,10 @@ def state_of(view: DriveView) -> Removal:
                 return Removal.DONE
             case DetachmentPhase.FAILED:
                 return Removal.FAILED
+    if _is_blocked(view):
+        return Removal.FAILED
     given_up = any(_is_given_up(piece) for piece in view.pieces)
-    begun = status.detach or given_up
+    begun = status.detach or given_up or _was_withdrawn(view) is not None
     if given_up and any(_has_failed(piece.llv) for piece in view.pieces if _is_given_up(piece)):
         return Removal.FAILED
     return Removal.UNDER_WAY if begun else Removal.NOT_BEGUN
@@ -93,17 +95,28 @@ def verdict(view: DriveView, node: NodeView) -> Verdict:
         told = [f"{piece.title}: {words}" for piece in view.pieces if (words := _words(piece))]
         if told:
             return Removed.WAITING_FOR_COPIES(shortened("; ".join(told), 1000))
-        left = ", ".join(piece.title for piece in view.pieces)
+        left = ", ".join(_being_removed(piece) for piece in view.pieces)
         return Removed.REMOVING(shortened(f"Being removed from it: {left}.", 1000))
-    if view.unmanaged:
-        return Removed.WAITING_FOR_COPIES(unmanaged_words(view))
     entries = [entry for group in view.groups for entry in group.entries]
     if entries:
         return Removed.REMOVING(shortened(f"Space is still held by {', '.join(entries)}.", 1000))
     if not node.up:
         return Removed.REMOVING(f"Node {node.name} is down: only its agent can take the drive out of its group.")
     said = drive.status.detachment
-    return Removed.REMOVING(said.message if said is not None and said.message else "")
+    if said is None or not said.step:
+        return Removed.REMOVING(f"The agent of node {node.name} has yet to begin with the device.")
+    return Removed.REMOVING(shortened(": ".join(filter(None, (said.step, said.message))), 1000))
+
+
+def withdrawal(view: DriveView) -> Verdict:
+    """What became of a removal whose ``ready`` was taken back: at which step it stands."""
+    known = _was_withdrawn(view)
+    if known is not None:
+        return Removed.mirror(known)
+    words = (
+        f"ready was taken back in the middle of the removal, at this step: {_step(view)}. Nothing more is destroyed."
+    )
+    return Removed.WITHDRAWN(shortened(f"{words} Say ready again to go on, or restart to take it into service.", 1000))
 
 
 def unmanaged_words(view: DriveView) -> str:
@@ -128,7 +141,34 @@ def failure(view: DriveView) -> str:
     if said is not None and said.phase is DetachmentPhase.FAILED:
         return f"{said.step}: {said.message}"
     wrong = [piece for piece in view.pieces if _is_given_up(piece) and _has_failed(piece.llv)]
+    if _is_blocked(view):
+        return f"remove what is on it: {unmanaged_words(view)}"
     return "; ".join(f"logical volume {piece.name}: {piece.llv.status.message}" for piece in wrong)
+
+
+def _is_blocked(view: DriveView) -> bool:
+    """Whether all that is left on a drive that may be taken apart is what nobody here may remove."""
+    removing = view.phase in (OperationalStatus.REMOVING, OperationalStatus.FAILED) and is_permitted(view)
+    return removing and bool(view.unmanaged) and not view.pieces
+
+
+def _was_withdrawn(view: DriveView) -> Condition | None:
+    """The condition that says so: while the drive has failed for that, nothing else remembers that it had begun."""
+    found = conditions.find(view.drive.status.conditions, Removed)
+    failed = view.phase is OperationalStatus.FAILED
+    return found if failed and found is not None and found.reason == Removed.WITHDRAWN.code else None
+
+
+def _step(view: DriveView) -> str:
+    """Where a removal is, for people."""
+    if wrong := failure(view):
+        return wrong
+    if view.pieces:
+        return f"removing {', '.join(piece.title for piece in view.pieces)}"
+    if any(group.entries for group in view.groups):
+        return "giving the space back"
+    said = view.drive.status.detachment
+    return said.step if said is not None and said.step else "taking the device out of its volume group"
 
 
 def _request(drive: Drive, node: NodeView) -> PermissionRequest:
@@ -167,6 +207,11 @@ def _is_given_up(piece: Piece) -> bool:
     """Whether the removal has begun with it: whoever else deletes its Volume begins nothing."""
     given_up = piece.volume is not None and piece.volume.given_up
     return given_up and (piece.owner is not Owner.FOREIGN or piece.llv.deleting)
+
+
+def _being_removed(piece: Piece) -> str:
+    """By the name that people know, with what its agent says of it."""
+    return f"{piece.title} ({piece.llv.status.message.rstrip('.')})" if piece.llv.status.message else piece.title
 
 
 def _has_failed(piece: LVMLogicalVolume) -> bool:

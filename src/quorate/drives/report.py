@@ -21,6 +21,7 @@ from quorate.volumes.waits import shortened
 _URGENT: Final = (
     Released.LAST_COPY,
     Released.UNMANAGED_VOLUMES,
+    Released.MISUNDERSTOOD,
     Released.WAITING_FOR_DELETION,
     Released.IN_USE,
     Released.WAITING_FOR_OPERATOR,
@@ -82,10 +83,10 @@ def removed(view: DriveView, phase: OperationalStatus, node: NodeView) -> Verdic
         case OperationalStatus.REMOVED:
             said = view.drive.status.detachment
             return Removed.REMOVED(said.message if said is not None else "")
-        case OperationalStatus.FAILED if removal.state_of(view) is Removal.FAILED:
-            return Removed.STEP_FAILED(shortened(removal.failure(view), _LENGTH))
         case OperationalStatus.FAILED if removal.state_of(view) is not Removal.NOT_BEGUN:
-            return Removed.STEP_FAILED("ready was taken back in the middle of the removal: say it again, or restart.")
+            if asked.replacement(view.drive) is not Replacement.READY:
+                return removal.withdrawal(view)
+            return Removed.STEP_FAILED(shortened(removal.failure(view), _LENGTH))
     return Removed.WAITING_FOR_RELEASE()
 
 

@@ -27,6 +27,7 @@ from quorate.drives import progress
 from quorate.drives.limits import Move, Place, to_copy, to_prepare
 from quorate.drives.view import CLAIM_INDEX, is_released_outside
 from quorate.engine import Controller, Key, Patch, Plan, Reader, Watch, no_keys
+from quorate.volumes import evacuation
 from quorate.volumes import observe as volumes
 from quorate.volumes.transitions.members import good_copies
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -133,17 +134,17 @@ def decide(turns: Turns, now: datetime, _: Random) -> Plan:
 def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume) -> tuple[Move, Waiting] | None:
     """How far it is; None: it does not want a turn now."""
     said = volume.metadata.annotations
-    process = said.get(annotation_keys.RELEASE_PROCESS, Process.START)
+    process = evacuation.process_of(volume)
     begun = said.get(annotation_keys.RELEASE) == Release.PROCESSING
     may_go_on = replica.member is None or progress.may_go_on(view, volume)
-    if not begun and (process != Process.START or not may_go_on):
+    if not begun and (process is not Process.START or not may_go_on):
         return None
     let = view.replica(ReplicaName(said.get(annotation_keys.MOVE_TO, "")))
     stale = annotation_keys.MOVE_TO in said and (let is None or let.replica.deleting)
     good = let is not None and let.name in good_copies(view)
-    copying = let is not None and not stale and not good and process != Process.STOP
+    copying = let is not None and not stale and not good and process is not Process.STOP
     # Whoever deletes the Volume of a copy on its way stops nothing: it is counted to its end, and let no further.
-    going = process != Process.START or replica.replica.deleting or volume.deleting
+    going = process is not Process.START or replica.replica.deleting or volume.deleting
     following = None if going else progress.successor(view)
     homeless = following is not None and not following.scheduled
     successor = following if following is not None and may_go_on and _may_be_let(view, following) else None
@@ -153,7 +154,7 @@ def _move(reader: Reader, view: VolumeView, replica: ReplicaView, volume: Volume
         source=_place(reader, volume.spec.node_id),
         target=_place(reader, goal.node_name) if goal is not None and goal.node_name is not None else None,
         begun=begun,
-        busy=copying or (process == Process.START and (not good or successor is not None)),
+        busy=copying or (process is Process.START and (not good or successor is not None)),
         copying=copying,
         homeless_since=following.replica.metadata.creation_timestamp if homeless and following is not None else None,
         rank=_rank(volume),

@@ -182,7 +182,8 @@ def request_name(drive: Drive) -> str:
 def is_released_outside(reader: Reader, volume: str) -> bool:
     """Whether an outside operator has promised to release the volume."""
     claims = reader.find(PersistentVolumeClaim, CLAIM_OF, volume)
-    return any(claim.metadata.annotations.get(annotation_keys.RELEASE_SUPPORT) == "yes" for claim in claims)
+    words = (claim.metadata.annotations.get(annotation_keys.RELEASE_SUPPORT, "") for claim in claims)
+    return any(word.strip().lower() == "yes" for word in words)
 
 
 def observe(reader: Reader, key: Key) -> NodeView | None:

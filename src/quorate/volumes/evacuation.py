@@ -8,6 +8,7 @@ The csi-baremetal Volume of a logical volume has its name. Its annotations say w
 | ``move-to: <replica>``          | … and that one may be copied to: so many at once as the cluster allows          |
 | ``process: pause``              | no further step; what is being copied is copied                                 |
 | ``process: stop``               | as if nothing had been asked: a replacement that is not needed goes             |
+| ``process:`` anything else      | as ``pause``: who does not understand does nothing                              |
 | ``health``, unless ``bad``      | politely: no step while the volume is not whole                                 |
 | ``copy-lost: true``             | the drive gives nothing any more, and there is no other place: the replica goes |
 |                                 | before there is a replacement                                                   |
@@ -81,17 +82,23 @@ def read(volume: Volume | None) -> Evacuation | None:
     if volume is None:
         return None
     said = volume.metadata.annotations
-    process = said.get(annotation_keys.RELEASE_PROCESS, Process.START)
+    process = process_of(volume)
     begun = said.get(annotation_keys.RELEASE) in (Release.PROCESSING, Release.COMPLETED)
-    if not begun or process == Process.STOP:
+    if not begun or process is Process.STOP:
         return None
     to = said.get(annotation_keys.MOVE_TO)
     return Evacuation(
         polite=is_polite(volume),
-        paused=process == Process.PAUSE,
+        paused=process is not Process.START,
         to=ReplicaName(to) if to else None,
         lost=is_lost(volume),
     )
+
+
+def process_of(volume: Volume) -> Process | None:
+    """What is to be done, in upper or lower case; None: it says something that means nothing."""
+    said = volume.metadata.annotations.get(annotation_keys.RELEASE_PROCESS, Process.START).strip().lower()
+    return Process(said) if said in tuple(Process) else None
 
 
 def is_polite(volume: Volume) -> bool:

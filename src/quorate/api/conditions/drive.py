@@ -69,6 +69,11 @@ class Released(ConditionType):
     WAITING_FOR_DELETION = false(
         "WaitingForDeletion", "The data is not ours to move.", "Save it, then delete the Volume object."
     )
+    MISUNDERSTOOD = false(
+        "Misunderstood",
+        "An annotation of the Volume has a word that means nothing here: no further step is made.",
+        "Correct the annotation that the message names.",
+    )
     PAUSED = false("Paused", "The release is paused.", "Set the process annotation to start.")
     STOPPED = false("Stopped", "The release was stopped.", "Set the process annotation to start.")
     FAILED = false(
@@ -100,6 +105,11 @@ class Removed(ConditionType):
     REMOVING = false("Removing", "Volumes, group and signatures are being removed.")
     STEP_FAILED = false(
         "StepFailed", "A step of the removal failed.", "The message says which; then replacement=restart."
+    )
+    WITHDRAWN = false(
+        "Withdrawn",
+        "ready was taken back in the middle of the removal: nothing more is destroyed, and what is gone is gone.",
+        "replacement=ready to go on, or replacement=restart to take the drive into service again.",
     )
 
 
