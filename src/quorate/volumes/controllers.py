@@ -27,5 +27,5 @@ def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
         fan_out(signal, held),
         MINORS,
         reconciler(signal, table),
-        *attachment.controllers(signal),
+        *attachment.controllers(signal, table),
     )

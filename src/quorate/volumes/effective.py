@@ -49,7 +49,7 @@ class Mesh(msgspec.Struct, frozen=True, gc=False):
     voters: frozenset[int] = frozenset()
     up_to_date: frozenset[int] = frozenset()
     tie_breakers: frozenset[int] = frozenset()
-    #: Where the volume is in use.
+    #: Where the volume is in use, or is about to be: from then on nobody asks whether it could be.
     primaries: frozenset[int] = frozenset()
 
     @property
@@ -117,6 +117,23 @@ def after(mesh: Mesh, lost: frozenset[int]) -> Aftermath:
     return _after(mesh, lost)
 
 
+def goes_on_at(mesh: Mesh, user: int | None, lost: frozenset[int]) -> bool:
+    """Whether the volume could be written to at a member without these; None: at one that joins without a disk.
+
+    A user among the lost is one that loses its disk only: it goes on if a good copy that it sees does.
+    """
+    left = after(mesh, lost)
+    if left.copies <= 0:
+        return False
+    if user is not None and user in left.verdicts:
+        return left.verdicts[user].quorate
+    serving = {voter for voter in mesh.voters if voter in left.verdicts and left.verdicts[voter].quorate}
+    own = next((view for view in mesh.views if view.node_id == user), None)
+    if own is None:
+        return bool(serving)
+    return any(peer.connected and peer.node_id in serving & mesh.up_to_date for peer in own.peers)
+
+
 def serving_side(mesh: Mesh) -> frozenset[int]:
     """Node ids of the members that the volume is served by, and of those in touch with them; empty: I/O stands."""
     if not mesh.voters or not mesh.views:
@@ -139,7 +156,7 @@ def mesh_of(view: VolumeView) -> Mesh:
             (voters if member.type is ReplicaType.DISKFUL else tie_breakers).add(node_id)
         if state.up and state.disk == DiskState.UP_TO_DATE:
             up_to_date.add(node_id)
-        if state.up and state.role == Role.PRIMARY:
+        if state.up and (state.role == Role.PRIMARY or member.attached):
             primaries.add(node_id)
     seen = [_seen_by(view, member, reports, diskful) for member in view.members if member.node_id in reports]
     return Mesh(

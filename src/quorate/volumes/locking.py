@@ -1,8 +1,9 @@
 """What a volume and the broker must know of each other before either writes (``quorate.locks``).
 
 While a permission holds the node, a drive or the replica of a member, no step that changes votes, copies or size
-begins: its members could not all confirm it. The other way round, a pass that begins such a step claims all of these
-before it writes, so that no permission is given on them while the write is under way.
+begins: its members could not all confirm it. Nor is the volume attached where it could not be written to without one
+of them (``attach.permissions``). The other way round, a pass that begins such a step, or attaches the volume anywhere,
+claims all of these before it writes, so that no permission is given on them while the write is under way.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ import dataclasses
 from collections.abc import Iterable
 from functools import partial
 
-from quorate.api import names
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import Member
 from quorate.engine import Plan
-from quorate.locks import Change, Hold, LockTable, Sort, Thing
+from quorate.locks import Change, LockTable, Sort, Thing
 from quorate.volumes import transitions
 from quorate.volumes.transitions.rules import Locks
 from quorate.volumes.view import VolumeView
-from quorate.volumes.waits import Blocker, Wait
+from quorate.volumes.waits import Wait, for_permissions
 
 
 def with_holds(view: VolumeView, table: LockTable) -> VolumeView:
@@ -40,29 +40,35 @@ def claimed(view: VolumeView, plan: Plan, table: LockTable) -> Plan:
     before, after = plan.transition.observed, plan.transition.intended
     assert isinstance(before, ReplicatedVolume)
     assert isinstance(after, ReplicatedVolume)
-    begins = transitions.unconfirmed_vote_step(after)
-    if begins is None or begins == transitions.unconfirmed_vote_step(before):
+    what = _vote_step_begun(before, after) or _attachment_begun(before, after)
+    if what is None:
         return plan
-    transition, step = begins
-    of = f" of {transition.replica_name}" if transition.replica_name is not None else ""
-    change = Change(view.name, f"{step.name}{of}")
+    change = Change(view.name, what)
     members = {member.name: member for rv in (before, after) for member in rv.status.datamesh.members}
     things = frozenset(thing for member in members.values() for thing in _things_of(view, member))
     known = frozenset(hold.permission_id for holds in view.holds.values() for _, hold in holds)
     return dataclasses.replace(plan, claim=partial(table.claim, change, things, known=known))
 
 
+def _vote_step_begun(before: ReplicatedVolume, after: ReplicatedVolume) -> str | None:
+    begins = transitions.unconfirmed_vote_step(after)
+    if begins is None or begins == transitions.unconfirmed_vote_step(before):
+        return None
+    transition, step = begins
+    of = f" of {transition.replica_name}" if transition.replica_name is not None else ""
+    return f"{step.name}{of}"
+
+
+def _attachment_begun(before: ReplicatedVolume, after: ReplicatedVolume) -> str | None:
+    """That the volume is about to be used where it was not: from then on the broker asks about it."""
+    known = {member.name for member in before.status.datamesh.members if member.attached}
+    coming = [member for member in after.status.datamesh.members if member.attached and member.name not in known]
+    return f"the attachment on {', '.join(member.node_name for member in coming)}" if coming else None
+
+
 def _held(view: VolumeView, member: Member) -> Wait | None:
     holds = view.holds.get(member.name, ())
-    if not holds:
-        return None
-    told = "; ".join(f"{thing} may go down by {hold}" for thing, hold in holds)
-    return Wait("PermissionHeld", told, tuple(_blocker(hold) for _, hold in holds))
-
-
-def _blocker(hold: Hold) -> Blocker:
-    parsed = names.parse_broker_id(hold.permission_id)
-    return Blocker("Permission", names.permission(parsed[1]) if parsed is not None else hold.permission_id)
+    return for_permissions(holds) if holds else None
 
 
 def _things_of(view: VolumeView, member: Member) -> Iterable[Thing]:

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from quorate.api import names as api_names
 from quorate.api.meta import Resource
 from quorate.api.names import replica_id
 from quorate.api.scalars import ReplicaName
+from quorate.locks import Hold, Thing
 
 #: What ``status.datameshTransitions[].message`` has room for.
 MESSAGE_LIMIT = 512
@@ -43,6 +45,19 @@ class Wait(msgspec.Struct, frozen=True, gc=False):
     def brief(self, limit: int = MESSAGE_LIMIT) -> str:
         """The message, cut to what a field has room for."""
         return shortened(self.message, limit)
+
+
+def for_permissions(holds: Sequence[tuple[Thing, Hold]], *, because: str = "") -> Wait:
+    """Somebody may take these down: what that forbids waits until they have given it back, or it has ended."""
+    told = "; ".join(f"{thing} may go down by {hold}" for thing, hold in holds)
+    return Wait(
+        "PermissionHeld", f"{because}: {told}" if because else told, tuple(_permission(hold) for _, hold in holds)
+    )
+
+
+def _permission(hold: Hold) -> Blocker:
+    parsed = api_names.parse_broker_id(hold.permission_id)
+    return Blocker("Permission", api_names.permission(parsed[1]) if parsed is not None else hold.permission_id)
 
 
 def shortened(text: str, limit: int = MESSAGE_LIMIT) -> str:

@@ -25,6 +25,7 @@ from quorate.api.storage.rv import AttachRequest, AttachSource
 from quorate.api.storage.rva import AttachmentPhase
 from quorate.api.struct import replace
 from quorate.engine import NOTHING, AddFinalizer, PatchStatus, Plan, ReleaseFinalizer
+from quorate.locks import Hold, Sort, Thing
 from quorate.volumes.attachment.conditions import Subject, attached, ready, replica_ready
 from quorate.volumes.attachment.controller import decide, status_of
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -94,12 +95,19 @@ DELETING: dict[str, Any] = {"deletion_timestamp": NOW}
 HELD = DrbdErrors(last_promotion_error=CommandError(output="held open by dd(42)"))
 LOCAL = with_rv(settled(picture()), configuration=configuration(THREE, VolumeAccess.LOCAL))
 WITH_TIE_BREAKER = settled(picture((D, D, TB), Replication.AVAILABILITY))
+TWO = settled(picture((D, D), Replication.CONSISTENCY))
 FULL = settled(picture((D, D, D, A, A, A, A, A)))
 
 
 def unlisted(view: VolumeView) -> VolumeView:
     assert view.rsp is not None
     return changed(view, rsp=replace(view.rsp, status=replace(view.rsp.status, eligible_nodes=())))
+
+
+def held(view: VolumeView, number: int) -> VolumeView:
+    """Somebody may take the node of a member down."""
+    hold = (Thing(Sort.NODE, node_name(number)), Hold("alice-p-7", "alice", NOW))
+    return changed(view, holds={name(number): (hold,)})
 
 
 ATTACHED: list[tuple[VolumeView, Reason, str]] = [
@@ -142,6 +150,13 @@ ATTACHED: list[tuple[VolumeView, Reason, str]] = [
     (asked(8, number=8, view=FULL), rva.Attached.NO_FREE_NODE_ID, "8 replicas"),
     (asked(4, number=4), rva.Attached.WAITING_FOR_REPLICA, "n4 has no replica"),
     (without_membership(asked(0), 0), rva.Attached.WAITING_FOR_REPLICA, "not a member"),
+    (held(asked(0, view=TWO), 1), rva.Attached.PERMISSION_HELD, "without pvc-1-1 on n1: node n1 may go down by"),
+    (held(asked(2, view=TWO, number=2), 1), rva.Attached.PERMISSION_HELD, "without pvc-1-1 on n1"),
+    (held(asked(4, view=WITH_TIE_BREAKER, number=4), 1), rva.Attached.PERMISSION_HELD, "the tie-breaker"),
+    (held(asked(0, view=WITH_TIE_BREAKER), 1), rva.Attached.ATTACHING, ""),
+    # It ends with its node; and three can do without one.
+    (held(asked(0, view=TWO), 0), rva.Attached.ATTACHING, ""),
+    (held(asked(0), 1), rva.Attached.ATTACHING, ""),
 ]
 
 

@@ -41,6 +41,11 @@ class Attached(ConditionType):
     NO_FREE_NODE_ID = false(
         "NoFreeNodeId", "The volume has eight members, which is all that DRBD has room for.", "Remove one first."
     )
+    PERMISSION_HELD = false(
+        "PermissionHeld",
+        "A node or drive that somebody may take down holds what the volume could not be written to without.",
+        "Wait until the permission that the message names has ended, or have its owner give it back.",
+    )
 
 
 class ReplicaReady(ConditionType):

@@ -7,6 +7,7 @@ import click
 from quorate.cli.maintenance import wire
 from quorate.cli.maintenance.client import Client, Where, run
 from quorate.cli.maintenance.options import (
+    GOOD_CODES,
     MODES,
     SPAN,
     actions,
@@ -162,6 +163,8 @@ async def _until_all(
 def _show(answer: wire.PermissionResponse, output: str) -> None:
     def lines() -> None:
         show_permissions(answer.permissions)
+        if answer.permissions and answer.status.reason and answer.status.code in GOOD_CODES:
+            click.echo(f"note: {answer.status.reason}", err=True)
         show_refusals(answer.refused)
         if answer.request_id:
             click.echo(f"stored as {answer.request_id}; `quorate maintenance check {answer.request_id}` asks again")

@@ -12,6 +12,7 @@ from quorate.maintenance.evaluation import Evaluation
 from quorate.maintenance.messages import Action, HostInfo, Permission, PermissionResponse, Status
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import later
+from quorate.maintenance.rules.stranded import stranded_note
 
 #: With ``Schedule``, a request so answered is kept.
 WAITING: Final = frozenset({StatusCode.ALLOW_PARTIAL, StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP})
@@ -36,7 +37,7 @@ def granted(
     model: ClusterModel, evaluation: Evaluation, permissions: Iterable[PermissionEntry], *, request_id: str
 ) -> PermissionResponse:
     """What was decided."""
-    return _response(evaluation, tuple(permission(model, entry) for entry in permissions), request_id)
+    return _response(model, evaluation, tuple(permission(model, entry) for entry in permissions), request_id)
 
 
 def tried(model: ClusterModel, evaluation: Evaluation, now: int, *, request_id: str = "") -> PermissionResponse:
@@ -50,12 +51,15 @@ def tried(model: ClusterModel, evaluation: Evaluation, now: int, *, request_id: 
         )
         for grant in evaluation.grants
     )
-    return _response(evaluation, permissions, request_id)
+    return _response(model, evaluation, permissions, request_id)
 
 
-def _response(evaluation: Evaluation, permissions: tuple[Permission, ...], request_id: str) -> PermissionResponse:
+def _response(
+    model: ClusterModel, evaluation: Evaluation, permissions: tuple[Permission, ...], request_id: str
+) -> PermissionResponse:
+    note = stranded_note(model, (each.action for each in permissions))
     return PermissionResponse(
-        status=Status(code=evaluation.code, reason=evaluation.reason),
+        status=Status(code=evaluation.code, reason=evaluation.reason or note),
         request_id=request_id,
         permissions=permissions,
         deadline=evaluation.deadline,

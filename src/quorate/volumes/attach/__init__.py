@@ -5,6 +5,7 @@
     two_primaries   when a second primary is safe
     yielding        what becomes of the younger when their link is lost
     comparison      copies that may differ are compared, or a part nobody has used is overwritten
+    permissions     where the volume could not be written to without somebody who may go down
     guards          when a member may be promoted, and what a demotion waits for
     changes         what the steps of Attach, Detach, EnableMultiattach and DisableMultiattach do to the datamesh
     proposals       which of these transitions could begin

@@ -5,7 +5,8 @@ A promotion needs
 - that it is the node's turn, and the volume is not being deleted;
 - a member there that may serve: a copy that counts, or one without a disk, which in a layout with a tie-breaker must be
   the one that is shown (``diskless_own_quorum_majority``), and is Access by now (M27);
-- quorum at that member, by its own agent's word;
+- quorum at that member, by its own agent's word; and that it would keep it without whoever may go down by a permission
+  (``permissions``);
 - nobody else who uses the volume; or, for a second primary, two allowed by every member and nothing amiss.
 """
 
@@ -21,6 +22,7 @@ from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.api.storage.drbdrop import OperationType
 from quorate.drbd.outcomes import Outcome
 from quorate.placement.layout import layout_of
+from quorate.volumes.attach.permissions import held_for
 from quorate.volumes.attach.turns import member_on, queued, served, turns, using
 from quorate.volumes.attach.two_primaries import not_now
 from quorate.volumes.view import VolumeView
@@ -45,6 +47,8 @@ def why_not(view: VolumeView, node: NodeName) -> Wait | None:
         return Wait(PublishSucceeded.PENDING.code, f"{node} is not in the queue")
     if (wait := waits[node]) is not None:
         return wait
+    if (held := held_for(view, node)) is not None:
+        return held
     member = member_on(view, node)
     if member is None:
         return _no_member(view, node)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, TransitionType
 from quorate.volumes.attach.guards import not_serving
+from quorate.volumes.attach.permissions import held_for
 from quorate.volumes.attach.turns import member_on, queued, served, using
 from quorate.volumes.view import VolumeView
 
@@ -45,6 +46,8 @@ def _coming(view: VolumeView) -> list[Member]:
 
 def _needs_two(view: VolumeView, member: Member) -> bool:
     """Whether nothing else than leave for two stands between a member and the volume."""
+    if held_for(view, member.node_name) is not None:
+        return False
     others = [each for each in using(view) if each is not member]
     staying = [each for each in others if each.attached and each.node_name in served(view)]
     return bool(staying) and staying == others

@@ -27,6 +27,7 @@ _BY_CODE: Final[Mapping[str, Reason]] = {
         PublishSucceeded.NODE_NOT_ELIGIBLE,
         PublishSucceeded.TWO_PRIMARIES_NOT_ALLOWED,
         PublishSucceeded.NO_FREE_NODE_ID,
+        PublishSucceeded.PERMISSION_HELD,
         PublishSucceeded.PENDING,
         PublishSucceeded.WAITING_FOR_REPLICA,
     )

@@ -13,7 +13,8 @@ Attached, first match wins:
 | ``attach`` says why it is not attached now               | ReplicatedVolumeTerminating, NodeNotEligible,     |
 |                                                          | VolumeAccessLocalityNotSatisfied, Pending,        |
 |                                                          | TwoPrimariesNotAllowed, NoFreeNodeId,             |
-|                                                          | WaitingForReplica, WaitingForReplicatedVolume     |
+|                                                          | WaitingForReplica, WaitingForReplicatedVolume,    |
+|                                                          | PermissionHeld                                    |
 | otherwise, or it says anything that will pass by itself  | Attaching, with its words                         |
 """
 

@@ -39,7 +39,9 @@ from quorate.engine import (
     Signal,
     Write,
 )
+from quorate.locks import LockTable
 from quorate.volumes.attachment.conditions import Subject, attached, ready, replica_ready
+from quorate.volumes.locking import with_holds
 from quorate.volumes.observe import ATTACHMENTS_OF, INDEXES
 from quorate.volumes.observe import observe as observe_volume
 from quorate.volumes.view import VolumeView
@@ -139,13 +141,18 @@ def _events(attachment: ReplicatedVolumeAttachment, status: ReplicatedVolumeAtta
         yield PlanEvent(attachment, said.reason, said.message)
 
 
-def controllers(signal: Signal) -> tuple[Controller[Any], ...]:
+def controllers(signal: Signal, table: LockTable) -> tuple[Controller[Any], ...]:
     """The reconciler of attachments, woken also through the signal of ``fanning.fan_out``."""
+
+    def observe_with_holds(reader: Reader, key: Key) -> VolumeView | None:
+        view = observe(reader, key)
+        return with_holds(view, table) if view is not None else None
+
     return (
         Controller(
             name="attachments",
             watches=WATCHES,
-            observe=observe,
+            observe=observe_with_holds,
             decide=decide,
             indexes=INDEXES,
             freshness=(Lease,),
