@@ -27,6 +27,12 @@ def volume(name: str = "v", /, **spec: Any) -> dict[str, Any]:
     return thing(name, **{"size": "10Gi", "replicatedStorageClassName": "c"} | spec)
 
 
+def asked(size: str, has: str, growing_to: str | None = None) -> dict[str, Any]:
+    """A volume that has one size, and is to have another."""
+    growth = {} if growing_to is None else {"growingTo": growing_to}
+    return volume(size=size) | {"status": {"datamesh": {"size": has}, **growth}}
+
+
 def replica(name: str = "v-0", /, **spec: Any) -> dict[str, Any]:
     return thing(name, **{"replicatedVolumeName": "v", "type": "Diskful"} | spec)
 
@@ -199,6 +205,13 @@ CHANGED = [
     (STORAGE, "replicatedvolumes", volume(), volume(size="10240Mi"), ""),
     (STORAGE, "replicatedvolumes", volume(), volume(size="11Gi"), ""),
     (STORAGE, "replicatedvolumes", volume(), volume(size="9Gi"), "a volume cannot shrink"),
+    # What was asked for can be taken back until the disks begin to grow.
+    (STORAGE, "replicatedvolumes", asked("100Pi", "1Gi"), asked("1Gi", "1Gi"), ""),
+    (STORAGE, "replicatedvolumes", asked("100Pi", "1Gi"), asked("1024Mi", "1Gi"), ""),
+    (STORAGE, "replicatedvolumes", asked("100Pi", "1Gi"), asked("1023Mi", "1Gi"), "a volume cannot shrink"),
+    (STORAGE, "replicatedvolumes", asked("9Gi", "1Gi", "5Gi"), asked("5Gi", "1Gi", "5Gi"), ""),
+    (STORAGE, "replicatedvolumes", asked("9Gi", "1Gi", "5Gi"), asked("4Gi", "1Gi", "5Gi"), "a volume cannot shrink"),
+    (STORAGE, "replicatedvolumes", asked("9Gi", "1Gi", "5Gi"), asked("10Gi", "1Gi", "5Gi"), ""),
     (STORAGE, "replicatedvolumereplicas", replica(), replica(nodeName="n"), ""),
     (STORAGE, "replicatedvolumereplicas", replica(nodeName="n"), replica(nodeName="m"), "nodeName is immutable once"),
     (STORAGE, "replicatedvolumereplicas", replica(nodeName="n"), replica(), "nodeName is immutable once set"),

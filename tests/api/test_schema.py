@@ -131,11 +131,11 @@ def test_what_does_not_map_is_refused() -> None:
 
 
 def test_rules_of_several_annotations_add_up() -> None:
-    field = lookup(next(kind for kind in ALL if kind.name == "ReplicatedVolume"), "spec.size")
+    field = lookup(next(kind for kind in ALL if kind.name == "LVMLogicalVolume"), "spec.size")
     assert field is not None
     assert [rule["message"] for rule in field["x-kubernetes-validations"]] == [
         "size must be more than zero",
-        "a volume cannot shrink",
+        "size must not shrink",
     ]
 
 

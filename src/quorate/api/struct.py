@@ -131,15 +131,35 @@ def positive_quantity(message: str) -> Meta:
 
 def growing_quantity(message: str) -> Meta:
     """A quantity that never gets less."""
-    return rule(_unless_absurd("quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0"), message)
+    return rule(_unless_absurd(at_least("self", "oldSelf")), message)
 
 
-def _unless_absurd(comparison: str) -> str:
+def lowered_only_to(name: str, floor: str, *more: str, message: str) -> Rule:
+    """A RULE: a quantity that gets less only once the first of these fields is there, and below none that is."""
+    new, old = f"self.{name}", f"oldSelf.{name}"
+    floors = [f"({_is_there(floor)} && {at_least(new, f'self.{floor}')})"]
+    floors += [f"(!({_is_there(each)}) || {at_least(new, f'self.{each}')})" for each in more]
+    lowered = " && ".join(floors)
+    return Rule(_unless_absurd(f"{at_least(new, old)} || ({lowered})", new), message, field_path=f".{name}")
+
+
+def at_least(one: str, other: str) -> str:
+    """That one quantity is not below another."""
+    return f"quantity(string({one})).compareTo(quantity(string({other}))) >= 0"
+
+
+def _is_there(path: str) -> str:
+    """That an optional field is there, and everything that it is in."""
+    parts = path.split(".")
+    return " && ".join(f"has(self.{'.'.join(parts[: end + 1])})" for end in range(len(parts)))
+
+
+def _unless_absurd(comparison: str, subject: str = "self") -> str:
     """An API server tries rules also on text that breaks the pattern, which has said what is wrong then.
 
     Comparing 1e99999999 would take it minutes.
     """
-    return f"string(self).matches('[eE][+-]?[0-9]{{4}}') || !isQuantity(string(self)) || {comparison}"
+    return f"string({subject}).matches('[eE][+-]?[0-9]{{4}}') || !isQuantity(string({subject})) || {comparison}"
 
 
 def list_map(*keys: str) -> Meta:

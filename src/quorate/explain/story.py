@@ -18,7 +18,7 @@ from quorate.explain.listing import Listing
 from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
 from quorate.explain.whereabouts import Candidate, candidates
 from quorate.placement import layout_of, text
-from quorate.volumes import effective, transitions
+from quorate.volumes import effective, resize, transitions
 from quorate.volumes.disks import Disk, disks_of
 from quorate.volumes.observe import observe
 from quorate.volumes.places import find_places
@@ -100,7 +100,7 @@ def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
         name=name,
         phase=(status.phase or "") if status is not None else "gone, with children left",
         message=status.message if status is not None else "",
-        size=str(rv.spec.size) if rv is not None else "",
+        size=_size(view),
         storage_class=rv.spec.replicated_storage_class_name if rv is not None else "",
         promise=_promise(view),
         resilience=_resilience(view) if lost is None else "nothing is known: its status is lost",
@@ -120,6 +120,16 @@ def tell_replica(listing: Listing, name: str) -> ReplicaStory | None:
     if view is None or replica is None:
         return None
     return _replica(view, replica, disks_of(listing, view.rsp) if view.rsp is not None else {})
+
+
+def _size(view: VolumeView) -> str:
+    """What there is, and what is asked for where that is more."""
+    if view.rv is None:
+        return ""
+    asked, actual = view.rv.spec.size, view.rv.status.actual_size
+    if actual is None:
+        return f"{asked} asked for"
+    return f"{actual}, {asked} asked for" if asked > actual else str(actual)
 
 
 def _promise(view: VolumeView) -> str:
@@ -212,8 +222,8 @@ def _own_waits(view: VolumeView, now: datetime) -> tuple[Wait, ...]:
         # It makes a secret for what it would write; nothing is written here.
         wait = form(view, now, Random(0)).wait
     else:
-        asked = transitions.advance(view, now)
-        return (*(asked.waits if asked is not None else ()), *graces(view, now))
+        asked, small = transitions.advance(view, now), resize.hindrance(view, resize.reserve(view))
+        return (*(asked.waits if asked is not None else ()), *graces(view, now), *((small,) if small else ()))
     return (wait,) if wait is not None else ()
 
 

@@ -35,7 +35,8 @@ class Advance(msgspec.Struct, frozen=True, gc=False):
     #: The whole status with a step begun, completed or advanced; None: no step changes in this pass.
     status: ReplicatedVolumeStatus | None = None
     create: tuple[NewReplica, ...] = ()
-    delete: tuple[ReplicaName, ...] = ()
+    #: Those to be deleted, each with why, for people.
+    delete: Mapping[ReplicaName, str] = msgspec.field(default_factory=dict)
     #: New ``spec.type`` of replicas; a disk that goes with it is given by placement.
     retype: Mapping[ReplicaName, ReplicaType] = msgspec.field(default_factory=dict)
     #: The replica that a person's word has removed by force, and whose copy is not missed.

@@ -38,6 +38,7 @@ from quorate.engine import Patch
 from quorate.placement.choose import choose
 from quorate.placement.layout import layout_of
 from quorate.placement.request import Choice, Placement, Refusal, Replica, Request
+from quorate.volumes.sizes import usable_size
 from quorate.volumes.view import ReplicaView, VolumeView
 
 _NOWHERE: Final = Placement({}, {})
@@ -111,8 +112,7 @@ def _is_taken(view: VolumeView, node: str, replica: ReplicaView) -> bool:
 
 def needed(view: VolumeView) -> Bytes:
     """What a replica takes of a disk, before rounding to extents: the usable size and DRBD's metadata."""
-    size = view.datamesh.size or view.volume.spec.size
-    return lower_size(Bytes(int(size)), view.config.drbd.max_peers)
+    return lower_size(Bytes(usable_size(view) or 0), view.config.drbd.max_peers)
 
 
 def writes(view: VolumeView, places: Places) -> tuple[Patch, ...]:
@@ -200,7 +200,7 @@ def _request(
     outgoing = _outgoing(view, configuration)
     return Request(
         configuration=configuration,
-        size=Bytes(int(view.datamesh.size or view.volume.spec.size)),
+        size=Bytes(usable_size(view) or 0),
         replicas=tuple(_replica(replica, asked, outgoing) for replica in view.replicas),
         nodes=view.rsp.status.eligible_nodes if view.rsp is not None else None,
         rooms={name: disk.room for name, disk in view.disks.items()},

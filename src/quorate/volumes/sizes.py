@@ -18,6 +18,14 @@ def in_blocks(size: int) -> Bytes:
     return Bytes(-(-size // BLOCK) * BLOCK)
 
 
+def usable_size(view: VolumeView) -> int | None:
+    """The usable size that disks are to have room for: the datamesh's, or the larger one that they are growing to."""
+    if view.rv is None:
+        return None
+    known, growing_to = view.datamesh.size, view.rv.status.growing_to
+    return max(int(known), int(growing_to or 0)) if known is not None else in_blocks(int(view.rv.spec.size))
+
+
 def backing_size(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:
     """What a replica's logical volume must have for so much usable space: DRBD's metadata too, in whole extents."""
     lower = lower_size(Bytes(usable), view.config.drbd.max_peers)

@@ -17,6 +17,7 @@ from quorate.api.conditions import rva, rvr
 from quorate.api.conditions.catalogue import declared_in
 from quorate.api.conditions.declaration import Reason
 from quorate.api.meta import NodeName
+from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolumeAttachment
 from quorate.api.storage.configuration import Replication, VolumeAccess
 from quorate.api.storage.datamesh import Transition, TransitionGroup, TransitionType
@@ -107,7 +108,7 @@ def unlisted(view: VolumeView) -> VolumeView:
 def held(view: VolumeView, number: int) -> VolumeView:
     """Somebody may take the node of a member down."""
     hold = (Thing(Sort.NODE, node_name(number)), Hold("alice-p-7", "alice", NOW))
-    return changed(view, holds={name(number): (hold,)})
+    return changed(view, holds={ReplicaName(name(number)): (hold,)})
 
 
 ATTACHED: list[tuple[VolumeView, Reason, str]] = [

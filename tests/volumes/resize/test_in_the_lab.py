@@ -11,6 +11,9 @@ from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
+from quorate.errors import Invalid
+from quorate.explain.listing import fetch
+from quorate.explain.story import tell
 from quorate.lab import faults
 from tests.volumes.attach.stories import ALL, FIVE, NAMES, Story
 from tests.volumes.laboratory import HOUSEKEEPING, VolumeLab, volume_lab
@@ -117,6 +120,11 @@ def test_what_a_user_writes_where_the_old_metadata_was_is_never_overwritten() ->
     run(main, seed=3)
 
 
+async def reserved(story: Story) -> dict[str, object]:
+    ledgers = (await story.lab.store.list(DiskSchedule)).items
+    return {each.name: (each.spec.replicas, each.status.storage_scheduled) for each in ledgers}
+
+
 def test_a_disk_without_room_returns_what_the_others_granted() -> None:
     """M13."""
 
@@ -135,11 +143,96 @@ def test_a_disk_without_room_returns_what_the_others_granted() -> None:
             await lab.sleep(600)
             assert (await story.volume()).metadata.resource_version == written
 
-    async def reserved(story: Story) -> dict[str, object]:
-        ledgers = (await story.lab.store.list(DiskSchedule)).items
-        return {each.name: (each.spec.replicas, each.status.storage_scheduled) for each in ledgers}
-
     run(main, seed=4)
+
+
+def test_a_size_typed_wrong_is_a_wait_with_its_words_and_can_be_taken_back() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            had = (await story.volume()).status.actual_size
+            await story.resize("100Pi")
+            await lab.sleep(60)
+            volume = await story.volume()
+            assert "no room to grow to 100Pi" in volume.status.message
+            assert "can be lowered again, to 64Mi" in volume.status.message
+            told = tell(await fetch(lab.store, sim.clock.now()), "v", sim.clock.now())
+            assert told is not None
+            assert told.size == f"{had}, 100Pi asked for"
+            assert [wait.reason for wait in told.waits] == ["NoSpace"]
+            with pytest.raises(Invalid, match="a volume cannot shrink"):
+                await story.resize("63Mi")
+            await story.resize("64Mi")
+            await lab.sleep(60)
+            volume = await story.volume()
+            assert (volume.status.message, volume.status.actual_size) == ("", had)
+            found = conditions.find(volume.status.conditions, DiskAllocation)
+            assert found is not None
+            assert found.reason == "Allocated"
+            await story.resize("128Mi")
+            await until_grown(story)
+            assert (await story.volume()).status.growing_to is None
+
+    run(main, seed=6)
+
+
+def test_what_waits_for_its_users_has_grown_nothing_and_can_be_taken_back() -> None:
+    """2D grows only detached; its disks wait with it, and what they had promised is given back."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY)
+            first = (await story.nodes(D))[0]
+            await story.attach(first)
+            await story.until_primary(first)
+            before = await reserved(story)
+            await story.resize("128Mi")
+            await lab.sleep(60)
+            volume = await story.volume()
+            assert "detach it first" in volume.status.message
+            assert volume.status.growing_to is None
+            sizes = {each.name: each.status.actual_size for each in (await lab.store.list(LVMLogicalVolume)).items}
+            assert await reserved(story) != before
+            await story.resize("64Mi")
+            await lab.sleep(60)
+            assert await reserved(story) == before
+            await story.detach(first)
+            await story.until_primary()
+            await lab.sleep(60)
+            assert sizes == {
+                each.name: each.status.actual_size for each in (await lab.store.list(LVMLogicalVolume)).items
+            }
+
+    run(main, seed=7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_size_that_is_taken_back_at_any_moment_is_refused_or_the_volume_stays_as_it_is(seed: int) -> None:
+    """Once a disk has been told to grow, the volume grows to the end; before that, nothing has happened."""
+
+    async def main(sim: Simulation) -> None:
+        chance = sim.random("people")
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            lab.faults.latency = lab.faults.watch_latency = 0.2
+            await story.resize("128Mi")
+            await lab.sleep(chance.random() * 3)
+            try:
+                await story.resize("64Mi")
+                taken_back = True
+            except Invalid:
+                taken_back = False
+            await lab.sleep(120)
+            await story.until_calm()
+            volume, pieces = await story.volume(), (await lab.store.list(LVMLogicalVolume)).items
+            grown = {int(each.status.actual_size or 0) > LARGE for each in pieces}
+            assert volume.status.actual_size is not None
+            assert grown == {not taken_back}
+            assert (int(volume.status.actual_size) >= LARGE) is not taken_back
+            assert volume.status.growing_to is None
+            assert blocks_that_differ(story) == [] or taken_back
+
+    run(main, seed=seed)
 
 
 @pytest.mark.parametrize("attached", [False, True], ids=["detached", "attached"])

@@ -91,8 +91,11 @@ def test_an_id_that_members_have_not_forgotten_is_not_given_again(asked: Any) ->
 
 
 def test_replicas_are_deleted_once(asked: Any) -> None:
-    plan = asked(Advance(delete=(name(1), name(7))))
+    plan = asked(Advance(delete={name(1): "DiskfulCount: 4 diskful replicas, 3 are enough", name(7): "gone"}))
     assert [each.obj.name for each in plan.writes if isinstance(each, Delete)] == [name(1)]
+    told = [(event.obj.name, event.reason, event.message) for event in plan.events]
+    words = f"{name(1)} on {node(1)} is deleted: DiskfulCount: 4 diskful replicas, 3 are enough"
+    assert told == [(name(1), "ReplicaDeleted", words), ("v", "ReplicaDeleted", words)]
 
 
 def test_a_replica_that_loses_its_disk_loses_the_choice_of_it(asked: Any) -> None:

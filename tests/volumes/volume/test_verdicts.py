@@ -21,13 +21,14 @@ from quorate.api.conditions.rv import (
 )
 from quorate.api.conditions.rvr import Ready as ReplicaReady
 from quorate.api.storage.configuration import EligibleNodesPolicy, Replication
-from quorate.api.storage.datamesh import EffectiveLayout, Transition, TransitionGroup, TransitionType
+from quorate.api.storage.datamesh import EffectiveLayout, Step, StepStatus, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import VolumePhase
 from quorate.api.struct import replace
 from quorate.placement.layout import layout_of
 from quorate.volumes.places import find_places
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import verdicts
+from quorate.volumes.volume.layout import all_replicas_ready
 from quorate.volumes.volume.report import composed
 from quorate.volumes.volume.secrets import algorithm_selected
 from tests.volumes.volume.making import (
@@ -72,9 +73,11 @@ def is_(verdict: Verdict, reason: Reason) -> bool:
     return (verdict.type, verdict.status, verdict.reason) == (reason.condition, reason.status, reason.code)
 
 
-def changing(kind: TransitionType = TransitionType.ADD_REPLICA) -> tuple[Transition, ...]:
-    group = TransitionGroup.VOTING_MEMBERSHIP
-    return (Transition(type=kind, group=group, replica_name=name(2), started_at=ago(9)),)
+def changing(step: str = "Show") -> tuple[Transition, ...]:
+    """A replica that joins, and how far it is."""
+    kind, group = TransitionType.ADD_REPLICA, TransitionGroup.VOTING_MEMBERSHIP
+    steps = (Step(name=step, status=StepStatus.ACTIVE, datamesh_revision=8),)
+    return (Transition(type=kind, group=group, replica_name=name(2), started_at=ago(9), steps=steps),)
 
 
 def silent(view: VolumeView, number: int) -> VolumeView:
@@ -99,6 +102,8 @@ def less_redundant(view: VolumeView) -> VolumeView:
         # One lost node cannot confirm anything, and changes nothing.
         (silent(healthy(), 2), QuorumConfigured.QUORUM_CONFIGURED),
         (told(healthy(), datamesh_transitions=changing()), QuorumConfigured.QUORUM_CHANGE_IN_PROGRESS),
+        # A copy that is being made changes no vote, however long it takes.
+        (told(healthy(), datamesh_transitions=changing("Synchronize")), QuorumConfigured.QUORUM_CONFIGURED),
         (less_redundant(healthy()), QuorumConfigured.QUORUM_BELOW_PROMISE),
     ],
 )
@@ -136,9 +141,9 @@ def test_diskful_replica_count_reached(view: VolumeView, reason: Reason) -> None
 
 
 def test_all_replicas_ready() -> None:
-    assert is_(verdicts.all_replicas_ready(picture(volume(status(None)))), AllReplicasReady.NO_REPLICAS)
-    assert is_(verdicts.all_replicas_ready(healthy()), AllReplicasReady.ALL_REPLICAS_READY)
-    verdict = verdicts.all_replicas_ready(changed(healthy(), replicas=(*healthy().replicas[:2], formed().replicas[2])))
+    assert is_(all_replicas_ready(picture(volume(status(None)))), AllReplicasReady.NO_REPLICAS)
+    assert is_(all_replicas_ready(healthy()), AllReplicasReady.ALL_REPLICAS_READY)
+    verdict = all_replicas_ready(changed(healthy(), replicas=(*healthy().replicas[:2], formed().replicas[2])))
     assert is_(verdict, AllReplicasReady.REPLICAS_NOT_READY)
     assert " on " in verdict.message
 
@@ -146,7 +151,7 @@ def test_all_replicas_ready() -> None:
 def test_a_replica_whose_agent_is_silent_is_not_ready_whatever_it_has_said() -> None:
     view = healthy()
     silent = changed(view.replicas[1], node=node_view(1, fresh=False))
-    verdict = verdicts.all_replicas_ready(changed(view, replicas=(view.replicas[0], silent, view.replicas[2])))
+    verdict = all_replicas_ready(changed(view, replicas=(view.replicas[0], silent, view.replicas[2])))
     assert is_(verdict, AllReplicasReady.REPLICAS_NOT_READY)
     assert verdict.message == f"not ready: {silent.name} on {silent.node_name}"
 

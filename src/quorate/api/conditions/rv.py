@@ -117,9 +117,9 @@ class DiskfulReplicaCountReached(ConditionType):
 
 
 class AllReplicasReady(ConditionType):
-    """Every replica is Ready."""
+    """Every replica that counts is Ready; the message names those that are to join."""
 
-    ALL_REPLICAS_READY = true("AllReplicasReady", "Every replica is ready.")
+    ALL_REPLICAS_READY = true("AllReplicasReady", "Every replica that counts is ready.")
     REPLICAS_NOT_READY = false(
         "ReplicasNotReady", "Some replicas are not ready.", "The message names them; see their conditions."
     )

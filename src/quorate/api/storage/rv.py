@@ -26,7 +26,7 @@ from quorate.api.scalars import (
 from quorate.api.storage.configuration import Configuration
 from quorate.api.storage.datamesh import Datamesh, EffectiveLayout, PendingReplicaTransition, Transition
 from quorate.api.storage.drbd import QuorumCount, SharedSecret, SharedSecretAlgorithm
-from quorate.api.struct import Rule, Struct, growing_quantity, list_map, list_set, positive_quantity
+from quorate.api.struct import Rule, Struct, list_map, list_set, lowered_only_to, positive_quantity
 
 
 class ReplicatedVolumeSpec(Struct):
@@ -35,7 +35,10 @@ class ReplicatedVolumeSpec(Struct):
     size: Annotated[
         Quantity,
         positive_quantity("size must be more than zero"),
-        growing_quantity("a volume cannot shrink"),
+        Meta(
+            description="Usable bytes. Raised to grow the volume; until it has begun to grow, it can be lowered again"
+            " to what the volume has."
+        ),
     ]
     replicated_storage_class_name: ObjectRef
     publish_on: Annotated[
@@ -119,6 +122,10 @@ class ReplicatedVolumeStatus(Struct):
     phase: VolumePhase | None = None
     message: Annotated[Message, Meta(description="What it is doing, or what it waits for.")] = ""
     actual_size: Annotated[Quantity, Meta(description="The smallest usable size among diskful members.")] | None = None
+    growing_to: (
+        Annotated[Quantity, Meta(description="What its disks are being grown to. It is not taken back below this.")]
+        | None
+    ) = None
     published_on: Annotated[
         tuple[NodeRef, ...], Meta(max_length=MAX_MEMBERS, description="Nodes where the volume is Primary."), list_set()
     ] = ()
@@ -155,8 +162,9 @@ class ReplicatedVolumeStatus(Struct):
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
         Column("Resilient", '.status.conditions[?(@.type=="Resilient")].status'),
         Column("Layout", ".status.membershipLayout"),
-        Column("Size", ".spec.size"),
+        Column("Size", ".status.actualSize"),
         Column("Published", ".status.publishedOn"),
+        Column("Asked", ".spec.size", priority=1),
         Column("Class", ".spec.replicatedStorageClassName", priority=1),
         Column("Message", ".status.message", priority=1),
     ),
@@ -171,6 +179,13 @@ class ReplicatedVolume(Resource):
             f"a volume's name has at most {VOLUME_NAME_MAX_LENGTH} characters: its replicas' names are longer",
         ),
         no_resource_rule("metadata.name"),
+        lowered_only_to(
+            "spec.size",
+            "status.datamesh.size",
+            "status.growingTo",
+            message="a volume cannot shrink: its size can be lowered to what it has (status.datamesh.size), and not"
+            " below what its disks are being grown to (status.growingTo)",
+        ),
     )
 
     spec: ReplicatedVolumeSpec

@@ -4,7 +4,7 @@
 |---------------------------------------------------------|-----------------------------------------------------------|
 | Diskful, its disk chosen, the space granted             | made, with both finalizers (M33), at the size that DRBD   |
 |                                                         | needs for the usable size, in whole extents               |
-| the volume is to grow, and every member's disk grants it | is told the larger size                                  |
+| the volume begins to grow (``status.growingTo``)        | is told the larger size                                   |
 | not Diskful, and the kernel has no disk any more        | deleted                                                   |
 | moved to another disk, and the kernel has that one      | the former is deleted                                     |
 | being deleted, and may let go (``leaving``)             | deleted                                                   |
@@ -36,7 +36,7 @@ from quorate.volumes.replica import leaving
 from quorate.volumes.replica.lv_name import name_on_the_node
 from quorate.volumes.replica.owners import owner_reference, with_owner
 from quorate.volumes.replica.snapshot import Snapshot
-from quorate.volumes.sizes import backing_size, in_blocks
+from quorate.volumes.sizes import backing_size, usable_size
 from quorate.volumes.view import ReplicaView, VolumeView, disk_of
 
 _USABLE = (LogicalVolumePhase.CREATED, LogicalVolumePhase.RESIZING)
@@ -82,17 +82,6 @@ def size_needed(view: VolumeView, replica: ReplicaView) -> Bytes | None:
     """What the logical volume must have; None: the volume's size is not known."""
     usable = usable_size(view)
     return backing_size(view, replica, usable) if usable is not None else None
-
-
-def usable_size(view: VolumeView) -> int | None:
-    """The usable size that disks are to have room for: the datamesh's, or a larger one that every disk has granted."""
-    if view.rv is None:
-        return None
-    asked = in_blocks(int(view.rv.spec.size))
-    if view.datamesh.size is None:
-        return asked
-    now = int(view.datamesh.size)
-    return asked if asked > now and _is_granted_everywhere(view, asked) else now
 
 
 def granted(replica: ReplicaView) -> Bytes:
@@ -231,9 +220,3 @@ def _in_the_agents_stead(volume: LVMLogicalVolume) -> Write:
     """Nobody is left who could remove it: the one case in which we let go for an agent."""
     machine = NoneLeft(core.Node, fields=match({"metadata.name": volume.metadata.labels.get(labels.NODE, "")}))
     return ReleaseFinalizer(volume, finalizers.AGENT, after=(machine,))
-
-
-def _is_granted_everywhere(view: VolumeView, usable: int) -> bool:
-    """Whether every disk of the volume has granted so much: growing is all or nothing (M13)."""
-    with_disk = [replica for replica in view.replicas if replica.member is not None and replica.diskful]
-    return bool(with_disk) and all(granted(each) >= backing_size(view, each, usable) for each in with_disk)

@@ -14,6 +14,8 @@ from quorate.api.storage.datamesh import Transition, TransitionType
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rv import Comparison, ComparisonReason, ReplicatedVolumeStatus
 from quorate.api.struct import replace
+from quorate.disks.expansion import Expansion
+from quorate.disks.requests import State
 from quorate.volumes.attach.comparison import added
 from quorate.volumes.attach.turns import using
 from quorate.volumes.attach.two_primaries import restless
@@ -26,6 +28,36 @@ from quorate.volumes.waits import Blocker, Wait
 
 #: How long all members may take to show the new size before it is taken back.
 PATIENCE: Final = timedelta(seconds=120)
+
+
+def begun(view: VolumeView, room: Expansion) -> ReplicatedVolumeStatus | None:
+    """The status in which disks begin to grow, or in which that is over; None: neither.
+
+    It is written before any disk is told: until then the size can be taken back, and afterwards it cannot. Disks that
+    have grown may make the volume grow by itself, whenever its members meet again.
+    """
+    status, asked = view.volume.status, asked_size(view)
+    known, under_way = int(view.datamesh.size or 0), view.transition(TransitionType.RESIZE_VOLUME)
+    if status.growing_to is not None:
+        is_over = known >= int(status.growing_to) and under_way is None
+        return replace(status, growing_to=None) if is_over else None
+    if asked is None or room.state is not State.GRANTED or stops_users(view) is not None:
+        return None
+    return replace(status, growing_to=Quantity.of_bytes(asked))
+
+
+def hindrance(view: VolumeView, room: Expansion) -> Wait | None:
+    """Why a volume that is to grow does not; None: it does, or is not to."""
+    asked = asked_size(view)
+    if asked is None or view.volume.status.growing_to is not None:
+        return _grown(view)
+    size = Quantity.of_bytes(asked)
+    if room.state is State.REJECTED:
+        back = f"spec.size can be lowered again, to {view.datamesh.size}"
+        return Wait("NoSpace", f"no room to grow to {size}: {room.message}; {back}")
+    if room.state is State.GRANTED:
+        return stops_users(view)
+    return Wait("WaitingForSpace", f"room to grow to {size} is asked for")
 
 
 def is_due(view: VolumeView) -> bool:
@@ -115,17 +147,23 @@ def _grown(view: VolumeView) -> Wait | None:
     return Wait("WaitingForDisks", f"the disks of {named(view, small)} have not grown yet", blockers)
 
 
+def stops_users(view: VolumeView) -> Wait | None:
+    """Where growing would stop whoever uses the volume, however its disks grow."""
+    if not 1 < len(view.diskful_members) <= (view.volume.status.drbd.config.quorum_minimum_redundancy or 1):
+        return None
+    return _detached_first(view, "every copy is needed for I/O, and one is behind for a moment while they are compared")
+
+
 def _in_use(view: VolumeView) -> Wait | None:
-    """Where growing would stop whoever uses the volume."""
+    """The same, now that it is known how they have grown."""
+    if not _is_zero_everywhere(view) and len(view.diskful_members) > 1:
+        return _detached_first(view, "the new space is not known to be zero, so it is copied, which stops I/O")
+    return stops_users(view)
+
+
+def _detached_first(view: VolumeView, why: str) -> Wait | None:
     users = using(view)
     if not users:
-        return None
-    why = ""
-    if not _is_zero_everywhere(view) and len(view.diskful_members) > 1:
-        why = "the new space is not known to be zero, so it is copied, which stops I/O"
-    elif 1 < len(view.diskful_members) <= (view.volume.status.drbd.config.quorum_minimum_redundancy or 1):
-        why = "every copy is needed for I/O, and one is behind for a moment while they are compared"
-    if not why:
         return None
     where = ", ".join(member.node_name for member in users)
     blockers = tuple(Blocker("ReplicatedVolumeReplica", member.name) for member in users)

@@ -20,16 +20,17 @@ def asked_size(view: VolumeView) -> int | None:
     rv = view.rv
     if rv is None or rv.deleting or view.forming or view.datamesh.size is None:
         return None
-    asked = in_blocks(int(rv.spec.size))
+    # What has begun comes to its end first.
+    asked = int(rv.status.growing_to) if rv.status.growing_to is not None else in_blocks(int(rv.spec.size))
     return asked if asked > int(view.datamesh.size) else None
 
 
 def reserve(view: VolumeView) -> Expansion:
-    """The next step toward room everywhere, and what the disks say. A volume that is going gives back what it asked."""
+    """The next step toward room everywhere, and what the disks say. What nobody wants any more is given back."""
     asked = asked_size(view)
     if asked is None:
-        deleting = view.rv is not None and view.rv.deleting
-        return Expansion(State.NOT_ASKED, roll_back(parts(view, 0))) if deleting else NOTHING
+        spare = [part for part in parts(view, 0) if (requested(part.schedule, part.entry) or 0) > part.size]
+        return Expansion(State.NOT_ASKED, roll_back(spare)) if spare else NOTHING
     return expand(parts(view, asked)) if _has_disks(view) else NOTHING
 
 

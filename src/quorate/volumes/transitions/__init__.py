@@ -13,6 +13,14 @@ step, on the lab's kernel.
 
 from quorate.volumes.transitions.engine import advance
 from quorate.volumes.transitions.requests import Deed, Request, requested
-from quorate.volumes.transitions.votes import synchronizing_member, unconfirmed_vote_step
+from quorate.volumes.transitions.votes import changes_votes, synchronizing_member, unconfirmed_vote_step
 
-__all__ = ["Deed", "Request", "advance", "requested", "synchronizing_member", "unconfirmed_vote_step"]
+__all__ = [
+    "Deed",
+    "Request",
+    "advance",
+    "changes_votes",
+    "requested",
+    "synchronizing_member",
+    "unconfirmed_vote_step",
+]

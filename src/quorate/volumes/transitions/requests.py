@@ -114,10 +114,13 @@ def creations(asked: Iterable[Request]) -> tuple[NewReplica, ...]:
     return tuple(NewReplica(each.type, each.node) for each in asked if each.deed is Deed.CREATE)
 
 
-def deletions(asked: Iterable[Request]) -> tuple[ReplicaName, ...]:
-    """The replicas to be deleted, each once."""
-    named = (each.replica for each in asked if each.deed is Deed.DELETE)
-    return tuple(dict.fromkeys(name for name in named if name is not None))
+def deletions(asked: Iterable[Request]) -> Mapping[ReplicaName, str]:
+    """The replicas to be deleted, each with the first reason."""
+    found: dict[ReplicaName, str] = {}
+    for each in asked:
+        if each.deed is Deed.DELETE and each.replica is not None:
+            found.setdefault(each.replica, f"{each.reason}: {each.message}")
+    return found
 
 
 def new_types(asked: Iterable[Request]) -> Mapping[ReplicaName, ReplicaType]:

@@ -1,12 +1,24 @@
-"""What the broker must know of a volume before it lets anybody go down: is a change of votes, or a copy, half done."""
+"""Whether a change of votes, or a copy, is half done: for the walk, for people, and for the broker."""
 
 from __future__ import annotations
 
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolume
-from quorate.api.storage.datamesh import Step, Transition, TransitionGroup
+from quorate.api.storage.datamesh import Step, StepStatus, Transition, TransitionGroup
 from quorate.volumes.transitions.catalogue import RULES
 from quorate.volumes.transitions.rules import active_step
+
+
+def changes_votes(transition: Transition) -> bool:
+    """Whether it is between its first and its last change of votes: no other may begin one."""
+    begun = any(step.status is not StepStatus.PENDING and _is_voting(step) for step in transition.steps)
+    return begun and any(step.status is not StepStatus.COMPLETED for step in transition.steps)
+
+
+def _is_voting(step: Step) -> bool:
+    rule = RULES.get(step.name)
+    # A step that changed nothing has no revision; one under way may still turn out so, and counts.
+    return rule is not None and rule.votes and (step.status is StepStatus.ACTIVE or bool(step.datamesh_revision))
 
 
 def unconfirmed_vote_step(rv: ReplicatedVolume) -> tuple[Transition, Step] | None:

@@ -20,7 +20,7 @@ from datetime import datetime
 
 import msgspec
 
-from quorate.api.storage.datamesh import Member, Step, StepStatus, Transition, TransitionGroup, TransitionType
+from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.transitions import changes
@@ -31,6 +31,7 @@ from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_up
 from quorate.volumes.transitions.nodes import is_past_grace
 from quorate.volumes.transitions.rules import Locks, Rule, active_step, subject_of
+from quorate.volumes.transitions.votes import changes_votes
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Wait
 
@@ -90,18 +91,6 @@ def begin(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | Wait:
     return _begin_next(walk.after(begun), further)
 
 
-def holds_votes(transition: Transition) -> bool:
-    """Whether it is between its first and its last change of votes: no other may begin one."""
-    begun = any(step.status is not StepStatus.PENDING and _is_voting(step) for step in transition.steps)
-    return begun and any(step.status is not StepStatus.COMPLETED for step in transition.steps)
-
-
-def _is_voting(step: Step) -> bool:
-    rule = RULES.get(step.name)
-    # A step that changed nothing has no revision; one under way may still turn out so, and counts.
-    return rule is not None and rule.votes and (step.status is StepStatus.ACTIVE or bool(step.datamesh_revision))
-
-
 def _complete(walk: Walk, transition: Transition, at: int) -> ReplicatedVolumeStatus:
     """The step is over: the next one begins in the same write if it can; after the last the transition goes."""
     status = walk.view.volume.status
@@ -155,7 +144,7 @@ def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
     if alone is not None:
         return Wait("AnotherTransition", f"{alone.type} is under way, and nothing beside it")
     if rule.votes:
-        holder = next((each for each in others if holds_votes(each)), None)
+        holder = next((each for each in others if changes_votes(each)), None)
         if holder is not None:
             of = f" of {holder.replica_name}" if holder.replica_name is not None else ""
             return Wait("AnotherTransition", f"{holder.type}{of} changes votes, and one does at a time")

@@ -92,7 +92,8 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
         return Plan(writes=outcome.writes)
     patience = outcome.untold or untold(rv.status, now, copying=outcome.copying)
     if patience is not None and not outcome.advances and not rv.deleting:
-        return Plan(writes=writes, requeue_after=_soonest(outcome.again, patience))
+        told = outcome.told if writes else ()
+        return Plan(writes=writes, events=told, requeue_after=_soonest(outcome.again, patience))
     decided = view.with_status(outcome.status)
     wait = outcome.wait or (deletion.in_use(decided) if rv.deleting else None)
     status = composed(decided, places.find_places(decided), wait, now)
@@ -113,7 +114,7 @@ def _plan(view: VolumeView, outcome: Outcome, now: datetime) -> Plan:
 
 def _events(rv: ReplicatedVolume, outcome: Outcome, status: ReplicatedVolumeStatus) -> tuple[PlanEvent, ...]:
     """What the outcome has to tell, and what has become of what people are woken by."""
-    found = []
+    found = list(outcome.told)
     if outcome.event is not None:
         reason, message = outcome.event
         found.append(PlanEvent(rv, reason, message, warning=outcome.wait is not None))

@@ -1,13 +1,17 @@
-"""A volume's members, counted: what it is now beside what it promises."""
+"""A volume's members, counted: what it is now beside what it promises, and whether they are ready."""
 
 from __future__ import annotations
 
+from quorate.api import conditions
+from quorate.api.conditions import Verdict, rvr
+from quorate.api.conditions.rv import AllReplicasReady
 from quorate.api.meta import NodeName
 from quorate.api.quantity import Quantity
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.placement.layout import text
-from quorate.volumes.view import VolumeView
+from quorate.volumes.naming import named
+from quorate.volumes.view import ReplicaView, VolumeView
 
 _KIB = 1024
 
@@ -51,3 +55,37 @@ def actual_size(view: VolumeView) -> Quantity | None:
 def published_on(view: VolumeView) -> tuple[NodeName, ...]:
     """Where the volume is Primary, by whoever counts."""
     return tuple(member.node_name for member in view.members if view.state_of(member.name).role == Role.PRIMARY)
+
+
+def all_replicas_ready(view: VolumeView) -> Verdict:
+    """Every member that counts says so itself; while the volume forms, everybody who is to be one.
+
+    Whoever is to join is told of beside it: what is promised is there without them. One that has left has no say,
+    however long its node keeps its disk.
+    """
+    replicas = [each for each in view.replicas if _has_a_say(view, each)]
+    if not replicas:
+        return AllReplicasReady.NO_REPLICAS()
+    waits = [each.name for each in replicas if not _is_ready(each)]
+    if waits:
+        return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {named(view, waits)}")
+    coming = [each.name for each in view.replicas if each not in replicas and not _leaves(each)]
+    return AllReplicasReady.ALL_REPLICAS_READY(f"to join: {named(view, coming)}" if coming else "")
+
+
+def _has_a_say(view: VolumeView, replica: ReplicaView) -> bool:
+    member = replica.member
+    if member is None:
+        return view.forming and not replica.replica.deleting
+    return member.type is not ReplicaType.DISKFUL or not member.hidden
+
+
+def _leaves(replica: ReplicaView) -> bool:
+    asked = replica.replica.status.datamesh_pending_transition
+    return replica.replica.deleting or (asked is not None and asked.member is False)
+
+
+def _is_ready(replica: ReplicaView) -> bool:
+    """By its own word, which counts while its agent is heard: what it will say of itself then needs not be awaited."""
+    silent = replica.node is not None and not replica.fresh
+    return not silent and conditions.is_true(replica.replica.status.conditions, rvr.Ready)

@@ -13,11 +13,11 @@ from quorate.api import annotation_keys, labels
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
-from quorate.disks.expansion import Expansion
-from quorate.engine import Create, Delete, Patch, Write
+from quorate.engine import Create, Delete, Patch, PlanEvent, Write
 from quorate.volumes import attach, locking, places, resize, transitions
 from quorate.volumes.attach import comparison, yielding
 from quorate.volumes.life import Advance
+from quorate.volumes.naming import named
 from quorate.volumes.places import Places
 from quorate.volumes.replica.leaving import accepts_data_loss
 from quorate.volumes.settling import young
@@ -46,6 +46,9 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     if asked.status is not None:
         return Outcome(asked.status, advances=True, again=asked.again)
     room = resize.reserve(view)
+    growing = resize.begun(view, room)
+    if growing is not None:
+        return Outcome(growing, advances=True)
     tidying = _tidying(view, now)
     consent = tuple(_consent(view, asked))
     writes = (
@@ -58,7 +61,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         *comparison.writes(view),
         *yielding.writes(view),
     )
-    wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_room(room)
+    wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_place(found) or resize.hindrance(view, room)
     return Outcome(
         asked.waiting or status,
         writes=_one_per_object(writes),
@@ -66,7 +69,17 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         again=min((each for each in (asked.again, tidying, yielding.look_again(view, now)) if each), default=None),
         spent_annotations=() if consent else asked.spent_annotations,
         event=_meant_for_nobody(view, asked),
+        told=tuple(_deleted(view, asked)),
     )
+
+
+def _deleted(view: VolumeView, asked: Advance) -> Iterator[PlanEvent]:
+    """Whoever made a replica, or looks after the volume, is told that it goes and why: by both objects."""
+    for name, why in asked.delete.items():
+        replica = view.replica(name)
+        if replica is not None and not replica.replica.deleting:
+            for told in (replica.replica, view.volume):
+                yield PlanEvent(told, "ReplicaDeleted", f"{named(view, [name])} is deleted: {why}")
 
 
 def _consent(view: VolumeView, asked: Advance) -> Iterator[Write]:
@@ -87,9 +100,10 @@ def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | Non
     return "ForceRemoveRefused", f"{annotation_keys.FORCE_REMOVE}: {view.name} has no replica {meant}"
 
 
-def _no_room(room: Expansion) -> Wait | None:
-    """Why the volume does not grow."""
-    return Wait("NoSpace", room.message) if room.message else None
+def _no_place(found: Places) -> Wait | None:
+    """Why somebody who is to join has no place."""
+    refusal = next(iter(found.refusals.values()), None)
+    return Wait(refusal.reason.code, f"no place for {refusal.replica}: {refusal.message}") if refusal else None
 
 
 def _tidying(view: VolumeView, now: datetime) -> float | None:

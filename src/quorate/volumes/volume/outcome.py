@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.api.storage.rv import ReplicatedVolumeStatus
-from quorate.engine import Write
+from quorate.engine import PlanEvent, Write
 from quorate.volumes.waits import Wait
 
 
@@ -28,3 +28,5 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     spent_annotations: tuple[str, ...] = ()
     #: For people, when it is written: a reason and words.
     event: tuple[str, str] | None = None
+    #: What is told of others than the volume.
+    told: tuple[PlanEvent, ...] = ()

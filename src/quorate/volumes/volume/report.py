@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from quorate.api import conditions
-from quorate.api.conditions.rv import PublishSucceeded, Ready, Resilient
+from quorate.api.conditions.rv import PublishSucceeded, QuorumConfigured, Ready, Resilient
 from quorate.api.meta import Condition, ConditionStatus
 from quorate.api.storage.datamesh import EffectiveLayout
 from quorate.api.storage.drbd import DiskState
@@ -51,7 +51,15 @@ def _phase(view: VolumeView, found: tuple[Condition, ...]) -> VolumePhase:
     behind = any(view.state_of(member.name).disk != DiskState.UP_TO_DATE for member in voters(view))
     if behind or view.resyncing():
         return VolumePhase.SYNCHRONIZING
-    return VolumePhase.READY if conditions.is_true(found, Ready) else VolumePhase.DEGRADED
+    is_whole = conditions.is_true(found, Ready) or _changes_only(found)
+    return VolumePhase.READY if is_whole else VolumePhase.DEGRADED
+
+
+def _changes_only(found: tuple[Condition, ...]) -> bool:
+    """Whether nothing is amiss, and votes are being changed: whoever leaves has been replaced, or is one too many."""
+    ready, quorum = conditions.find(found, Ready), conditions.find(found, QuorumConfigured)
+    changing = quorum is not None and quorum.reason == QuorumConfigured.QUORUM_CHANGE_IN_PROGRESS.code
+    return changing and ready is not None and ready.reason == Ready.QUORUM_NOT_CONFIGURED.code
 
 
 def _message(

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from quorate.api import conditions
-from quorate.api.conditions import Verdict, rvr
+from quorate.api.conditions import Verdict
 from quorate.api.conditions.rv import (
     AllReplicasReady,
     DiskAllocation,
@@ -31,12 +30,12 @@ from quorate.disks.entries import replica as entry_of
 from quorate.disks.entries import requested
 from quorate.disks.requests import State
 from quorate.placement.layout import Layout, layout_of
-from quorate.volumes import attach, resize
+from quorate.volumes import attach, resize, transitions
 from quorate.volumes.naming import named
 from quorate.volumes.places import Places, in_the_way
-from quorate.volumes.view import ReplicaView, VolumeView
+from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
-from quorate.volumes.volume.layout import voters
+from quorate.volumes.volume.layout import all_replicas_ready, voters
 from quorate.volumes.volume.remains import NODE_DOWN
 from quorate.volumes.volume.secrets import algorithm_selected
 from quorate.volumes.waits import Wait
@@ -117,7 +116,9 @@ def quorum_configured(view: VolumeView) -> Verdict:
     status = view.volume.status
     if view.forming or status.configuration is None:
         return QuorumConfigured.FORMATION_IN_PROGRESS()
-    changing = [each for each in status.datamesh_transitions if each.group in _VOTES]
+    changing = [
+        each for each in status.datamesh_transitions if each.group in _VOTES and transitions.changes_votes(each)
+    ]
     if changing:
         waits = [each.name for each in view.replicas if each.member and not each.confirms(status.datamesh_revision)]
         told = changing[0].message or (f"not confirmed by {named(view, waits)}" if waits else "")
@@ -127,23 +128,6 @@ def quorum_configured(view: VolumeView) -> Verdict:
         told = f"up-to-date members that every write needs: {held or 1}; promised: {promised}"
         return QuorumConfigured.QUORUM_BELOW_PROMISE(told)
     return QuorumConfigured.QUORUM_CONFIGURED()
-
-
-def all_replicas_ready(view: VolumeView) -> Verdict:
-    """Every replica says so itself. One that has left the volume has no say, however long its node keeps its disk."""
-    replicas = [each for each in view.replicas if each.member is not None or not each.replica.deleting]
-    if not replicas:
-        return AllReplicasReady.NO_REPLICAS()
-    waits = [each.name for each in replicas if not _is_ready(each)]
-    if waits:
-        return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {named(view, waits)}")
-    return AllReplicasReady.ALL_REPLICAS_READY()
-
-
-def _is_ready(replica: ReplicaView) -> bool:
-    """By its own word, which counts while its agent is heard: what it will say of itself then needs not be awaited."""
-    silent = replica.node is not None and not replica.fresh
-    return not silent and conditions.is_true(replica.replica.status.conditions, rvr.Ready)
 
 
 def disk_allocation(view: VolumeView, places: Places) -> Verdict:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from quorate.api.cel import Program, program
+from quorate.api.cel import Path, Program, program
 from quorate.engine.embedded import causes
 from quorate.engine.embedded.schema.trees import ABSENT, old_items, same
 from quorate.errors import Cause, InvalidRule
@@ -48,7 +48,7 @@ class CompiledRule:
         fields = self.program.fields
         if fields is None or type(value) is not dict or type(old) is not dict:
             return True
-        return any(not same(value.get(name, ABSENT), old.get(name, ABSENT)) for name in fields)
+        return any(not _is_same_at(value, old, path) for path in self.program.paths)
 
     def violation(self, value: Any, old: Any, path: str, *, moment: bool = False) -> Cause | None:
         """What is wrong with the value, if anything; ``old`` is None where there is no old value.
@@ -76,6 +76,15 @@ class CompiledRule:
                 return Cause(self.reason, f"Invalid value: {self.message}", field)
             case _:
                 return causes.invalid(field, value, self.message)
+
+
+def _is_same_at(value: dict[str, Any], old: dict[str, Any], path: Path) -> bool:
+    for name in path[:-1]:
+        inner, before = value.get(name, ABSENT), old.get(name, ABSENT)
+        if type(inner) is not dict or type(before) is not dict:
+            return same(inner, before)
+        value, old = inner, before
+    return same(value.get(path[-1], ABSENT), old.get(path[-1], ABSENT))
 
 
 def _moment(text: Any) -> Any:

@@ -23,8 +23,8 @@ from quorate.volumes.settling import is_copying, untold
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.formation.connectivity import changed_members
 from quorate.volumes.volume.formation.steps import complete, transition_of, waiting
+from quorate.volumes.volume.layout import all_replicas_ready
 from quorate.volumes.volume.outcome import Outcome
-from quorate.volumes.volume.verdicts import all_replicas_ready
 from quorate.volumes.waits import Blocker, Wait, ids
 
 
