@@ -40,8 +40,10 @@ def problems(schema: dict[str, Any], path: str = "") -> Iterator[str]:
     if schema.get("x-kubernetes-list-type") == "set" and items.get("type") == "object":
         yield f"{path}: a set of objects"
     for rule in schema.get("x-kubernetes-validations", ()):
-        field = rule.get("fieldPath", "").lstrip(".")
-        if field and field not in schema.get("properties", {}):
+        field, inner = rule.get("fieldPath", "").lstrip("."), schema
+        for part in field.split(".") if field else ():
+            inner = inner.get("properties", {}).get(part, {})
+        if not inner:
             yield f"{path}: a rule speaks of {field}, which is not there"
     for name, field in schema.get("properties", {}).items():
         yield from problems(field, f"{path}.{name}")

@@ -163,16 +163,16 @@ def test_its_name_is_kept_while_it_is_there_and_cleared_when_it_is_gone() -> Non
 
 
 def larger(*granted: int) -> VolumeView:
-    """A volume that is to have 2 GiB, where so many disks have granted that."""
-    view = with_rv(picture(), size="2Gi")
+    """A volume that is to have 2 GiB, where so many disks have granted that, and it has begun once all have."""
+    view = with_rv(picture(), size="2Gi", growing_to=Quantity("2Gi") if len(granted) == 3 else None)
     for number in granted:
         entry = ledger(number, 3 * GI, 3 * GI)
         view = spoilt(view, number, lambda each, entry=entry: changed(each, ledgers=(entry,)))  # type: ignore[misc]
     return view
 
 
-def test_disks_grow_when_every_member_has_been_granted_the_larger_size() -> None:
-    """M13: all or nothing, and never before."""
+def test_disks_grow_when_the_volume_has_begun_to() -> None:
+    """M13: all or nothing, and never before; ``resize.begun`` says when."""
     sizes = {
         write.observed.name: int(write.intended.spec.size)  # type: ignore[attr-defined]
         for write in decided(larger(0, 1, 2)).steps

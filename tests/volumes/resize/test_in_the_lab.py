@@ -7,7 +7,7 @@ import pytest
 from quorate.api import conditions
 from quorate.api.conditions.rv import DiskAllocation
 from quorate.api.longhorn import DiskSchedule
-from quorate.api.storage import LVMLogicalVolume
+from quorate.api.storage import LVMLogicalVolume, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
@@ -174,6 +174,35 @@ def test_a_size_typed_wrong_is_a_wait_with_its_words_and_can_be_taken_back() -> 
             assert (await story.volume()).status.growing_to is None
 
     run(main, seed=6)
+
+
+def test_no_disk_grows_while_one_has_been_deleted_by_hand() -> None:
+    """The others would grow without it as soon as its drive is away, and it would never fit again."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.CONSISTENCY_AND_AVAILABILITY)
+            first = (await story.nodes(D))[0]
+            had = (await story.volume()).status.actual_size
+            replica = await story.replica_on(first)
+            assert replica is not None
+            piece = replica.status.lvm_logical_volume_name
+            await lab.store.delete(LVMLogicalVolume, piece)
+            await story.resize("128Mi")
+            await lab.sleep(60)
+            volume = await story.volume()
+            assert f"the logical volume of {replica.name} on {first} is gone or being deleted" in volume.status.message
+            sizes = {each.status.actual_size for each in (await lab.store.list(LVMLogicalVolume)).items}
+            assert len(sizes) == 1
+            lab.cluster.inject(faults.DriveFail(first, "1"))
+            await lab.sleep(60)
+            assert (await story.volume()).status.actual_size == had
+            lab.cluster.inject(faults.DriveMend(first, "1"))
+            # The way out that is told of: another copy, and then there is room to grow.
+            await lab.store.delete(ReplicatedVolumeReplica, replica.name)
+            await until_grown(story, patience=900)
+
+    run(main, seed=8)
 
 
 def test_what_waits_for_its_users_has_grown_nothing_and_can_be_taken_back() -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace as changed
 import pytest
 
 from quorate.api.conditions.rv import DiskAllocation
+from quorate.api.quantity import Quantity
+from quorate.api.struct import replace
 from quorate.disks.requests import State
-from quorate.volumes.resize import not_granted, reserve
+from quorate.volumes.resize import begun, not_granted, reserve
 from quorate.volumes.resize.space import asked_size
 from quorate.volumes.view import VolumeView
 from tests.volumes.attach.making import THREE, of
@@ -56,6 +58,32 @@ def test_every_disk_is_asked_and_nothing_more_until_all_have_answered() -> None:
     some = with_ledgers(growing(), ROOM, ROOM, 0, 1)
     assert len(reserve(some).writes) == 1
     assert reserve(with_ledgers(growing(), ROOM, ROOM, 0, 1, 2)).state is State.GRANTED
+
+
+@pytest.mark.parametrize("granted", [(), (0,), (0, 1), (0, 1, 2)])
+def test_disks_begin_to_grow_when_all_have_granted_it(granted: tuple[int, ...]) -> None:
+    view = with_ledgers(growing(), ROOM, ROOM, *granted)
+    begins = begun(view, reserve(view))
+    assert (begins is not None) is (len(granted) == 3)
+    if begins is not None:
+        assert begins.growing_to == Quantity("2Gi")
+        assert begun(view.with_status(begins), reserve(view)) is None
+
+
+def test_what_has_begun_comes_to_its_end_whatever_is_asked_for_meanwhile() -> None:
+    view = with_rv(growing("9Gi"), growing_to=Quantity("2Gi"))
+    assert asked_size(view) == LARGER
+    done = view.with_status(replace(view.volume.status, datamesh=replace(view.datamesh, size=Quantity("2Gi"))))
+    over = begun(done, reserve(done))
+    assert over is not None
+    assert over.growing_to is None
+    assert asked_size(done.with_status(over)) == 9 * GI
+
+
+def test_what_was_asked_of_disks_is_given_back_when_the_size_is_taken_back() -> None:
+    asked = with_ledgers(with_rv(growing(), size="1Gi"), ROOM, ROOM, 0, 1)
+    assert len(reserve(asked).writes) == 2
+    assert set(requested(asked)) == {NEEDED}
 
 
 def test_a_volume_that_is_deleted_while_it_waits_gives_back_what_it_asked_for() -> None:

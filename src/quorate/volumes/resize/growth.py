@@ -41,7 +41,7 @@ def begun(view: VolumeView, room: Expansion) -> ReplicatedVolumeStatus | None:
     if status.growing_to is not None:
         is_over = known >= int(status.growing_to) and under_way is None
         return replace(status, growing_to=None) if is_over else None
-    if asked is None or room.state is not State.GRANTED or stops_users(view) is not None:
+    if asked is None or room.state is not State.GRANTED or (stops_users(view) or _cannot_follow(view)) is not None:
         return None
     return replace(status, growing_to=Quantity.of_bytes(asked))
 
@@ -56,8 +56,21 @@ def hindrance(view: VolumeView, room: Expansion) -> Wait | None:
         back = f"spec.size can be lowered again, to {view.datamesh.size}"
         return Wait("NoSpace", f"no room to grow to {size}: {room.message}; {back}")
     if room.state is State.GRANTED:
-        return stops_users(view)
+        return stops_users(view) or _cannot_follow(view)
     return Wait("WaitingForSpace", f"room to grow to {size} is asked for")
+
+
+def _cannot_follow(view: VolumeView) -> Wait | None:
+    """Copies whose logical volume somebody has deleted: it is kept, and never told anything again.
+
+    Without it the others would grow as soon as its drive is away, and it could not be attached again.
+    """
+    stay = [each for each in _with_copy(view) if each.logical_volume is None or each.logical_volume.deleting]
+    if not stay:
+        return None
+    names = named(view, (each.name for each in stay))
+    told = f"the logical volume of {names} is gone or being deleted, and does not grow: delete that replica, and"
+    return Wait("DiskDeleted", f"{told} another one takes its place", tuple(Blocker.of(each.replica) for each in stay))
 
 
 def is_due(view: VolumeView) -> bool:
