@@ -63,7 +63,7 @@ class Program:
         self.is_transition = _OLD.search(tried) is not None
         fields = dict.fromkeys(match[1] for match in _SUBJECT.finditer(tried))
         self.fields = None if None in fields else tuple(fields)
-        self.paths = _paths_in(rule)
+        self.paths = _paths_in(tried)
         #: Values for which it was found to hold, as JSON. Most writes leave alone what most rules look at.
         self._held: set[bytes] = set()
 
