@@ -17,7 +17,7 @@ from quorate.api.conditions.drive import Released
 from quorate.api.scalars import ReplicaName
 from quorate.volumes import evacuation, places
 from quorate.volumes.replica import leaving
-from quorate.volumes.transitions.members import good_copies, has_lost_its_disk, is_whole, promise_of
+from quorate.volumes.transitions.members import good_copies, has_lost_its_disk, is_whole, promise_of, sources
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import ids
 
@@ -81,7 +81,7 @@ def of_replica(view: VolumeView, replica: ReplicaView, volume: Volume, *, missin
         return Progress(VolumeUsage.RELEASED, Released.RELEASED(_kept_by(view, replica)), _WHOLE, lost)
     if view.rv.deleting:
         return _waiting(Released.RELEASING("the volume is being deleted"))
-    if not good_copies(view) and (missing or has_lost_its_disk(view, replica.name)):
+    if not sources(view) and (missing or has_lost_its_disk(view, replica.name)):
         return _without_copy(view, replica)
     match evacuation.process_of(volume):
         case Process.STOP:
@@ -114,7 +114,7 @@ def has_left(view: VolumeView, replica: ReplicaView) -> bool:
 
 def may_go_on(view: VolumeView, volume: Volume) -> bool:
     """Whether the next step may be made, as far as the volume is concerned: only a BAD drive waits for nobody."""
-    return bool(good_copies(view)) and (not evacuation.is_polite(volume) or is_whole(view))
+    return bool(sources(view)) and (not evacuation.is_polite(volume) or is_whole(view))
 
 
 def successor(view: VolumeView) -> ReplicaView | None:

@@ -11,10 +11,11 @@ import pytest
 from quorate.agent.replica.decide import Decision
 from quorate.agent.replica.view import KernelView, View
 from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, WriteFile
-from quorate.api.storage.drbd import DrbdStatus, ReplicaType
+from quorate.api.storage.drbd import Connection, DrbdStatus, ReplicaType
 from quorate.api.struct import replace
 from tests.agent.replica.builders import (
     DISKLESS,
+    LV_SIZE,
     NOW,
     actual,
     commands,
@@ -243,6 +244,39 @@ class TestRecount:
     @pytest.mark.parametrize("changes", [{"quorum": True}, {"hidden": True}, {"forget": ()}])
     def test_nobody_else_does(self, changes: dict[str, Any]) -> None:
         assert not any("resource-options" in each for each in commands(decided(self.alone(**changes))))
+
+    @pytest.mark.parametrize(
+        ("links", "disk", "counts"),
+        [
+            ((link(1), link(2)), "UpToDate", True),
+            ((link(1), link(2, disk="Diskless")), "UpToDate", True),
+            ((link(1), link(2, "Connecting", disk="DUnknown")), "UpToDate", True),
+            ((link(1, disk="Diskless"), link(2, disk="Diskless")), "UpToDate", False),
+            ((link(1), link(2, disk="Diskless")), "Outdated", False),
+            ((link(1, "Connecting", disk="UpToDate"), link(2, "Connecting", disk="UpToDate")), "UpToDate", False),
+        ],
+    )
+    def test_a_voter_that_sees_votes_and_copies_enough_has_the_kernel_count_them(
+        self, links: tuple[Connection, ...], disk: str, counts: bool
+    ) -> None:
+        """The kernel counts who is shown to it with its next change; where everybody stands still, none comes."""
+        still = view(replica(config=config()), kernel(disk, links=links, quorum=False))
+        expected = ["drbdsetup resource-options pvc-1 --quorum=all", "drbdadm adjust pvc-1"]
+        assert commands(decided(still)) == (expected if counts else [])
+
+    def test_who_is_shown_to_nobody_yet_is_not_counted(self) -> None:
+        joining = config(peers=(peer(1, hidden=True), peer(2)))
+        still = kernel(links=(link(1), link(2, disk="Diskless")), quorum=False)
+        assert commands(decided(view(replica(config=joining), still))) == []
+
+    def test_a_voter_without_its_disk_counts_without_trying_that(self) -> None:
+        one = view(replica(config=config()), kernel("Diskless", quorum=False))
+        assert one.intended is not None
+        heard = outcome("adjust-links", one.intended.digest, exit_code=0)
+        tried = outcome("adjust", f"{one.intended.digest}: no disk @{LV_SIZE}", times=9)
+        decision = decided(changed(one, outcomes=outcomes(heard, tried)))
+        expected = ["drbdsetup resource-options pvc-1 --quorum=all", "drbdadm adjust --skip-disk pvc-1"]
+        assert commands(decision) == expected
 
     def diskless(self, peer_disk: str = "UpToDate", connection: str = "Connected", *, quorum: bool = False) -> View:
         obj = replica(config=config(peers=(peer(2),), **DISKLESS), actual=actual(disk="", metadata_created=""))

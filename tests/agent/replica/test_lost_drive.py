@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace as changed
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from quorate.agent.memory import Outcome
 from quorate.agent.replica.lost_drive import gone_at
+from quorate.agent.replica.view import View
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveSpec, DriveStatus, OperationalStatus, Presence
 from quorate.api.meta import NodeName, ObjectMeta
 from tests.agent.replica.builders import (
+    LV_SIZE,
     NOW,
     commands,
     config,
     decided,
+    errors,
     kernel,
     link,
     outcome,
@@ -95,3 +100,52 @@ def test_a_member_without_its_disk_has_forgotten_nobody_and_does_so_when_the_dis
     assert commands(decided(back)) == ["drbdsetup forget-peer pvc-1 1"]
     done = decided(changed(back, outcomes=outcomes(outcome("forget 1", exit_code=0))))
     assert done.status.drbd.actual.forgotten == (1,)
+
+
+REFUSED = "State change failed: (-25) No quorum\nadditional info from kernel:\nno UpToDate peer with quorum\n"
+
+
+class TestLinksThatAreRefused:
+    """A member that has lost its disk, whose kernel refuses a link: its disk may be back all the same."""
+
+    joined = config(peers=(peer(1), peer(2, hidden=True)), primary=True)
+
+    def view(self, *given: Outcome) -> View:
+        known = kernel("Diskless", role="Primary", links=(link(1), link(2, "StandAlone", disk="DUnknown")))
+        return view(replica(config=self.joined), known, unadjusted=True, outcomes=outcomes(*given))
+
+    def links(self, **changes: Any) -> Outcome:
+        digest = self.view().intended
+        assert digest is not None
+        return outcome("adjust-links", digest.digest, **{"exit_code": 1, "output": REFUSED, **changes})
+
+    def disk(self, **changes: Any) -> Outcome:
+        intended = self.view().intended
+        assert intended is not None
+        return outcome("adjust", f"{intended.digest}: no disk @{LV_SIZE}", output="Input/output error", **changes)
+
+    def test_the_disk_is_tried_again_while_the_links_wait(self) -> None:
+        given = self.view(self.links(times=6), self.disk(age=60.0))
+        assert commands(decided(given)) == ["drbdadm adjust pvc-1"]
+
+    def test_the_links_are_tried_again_while_the_disk_waits(self) -> None:
+        given = self.view(self.links(output="exit 20", age=60.0), self.disk(times=6))
+        assert commands(decided(given)) == ["drbdadm adjust --skip-disk pvc-1"]
+
+    def test_a_link_refused_for_the_sake_of_quorum_is_tried_when_the_kernel_has_counted(self) -> None:
+        given = self.view(self.links(age=60.0), self.disk(times=6))
+        expected = ["drbdsetup resource-options pvc-1 --quorum=all", "drbdadm adjust --skip-disk pvc-1"]
+        assert commands(decided(given)) == expected
+
+    @pytest.mark.parametrize("ages", [(0.0, 0.0), (60.0, 0.0), (0.0, 60.0)])
+    def test_the_error_is_that_of_the_links_and_does_not_come_and_go(self, ages: tuple[float, float]) -> None:
+        """Nobody confirms a revision without them; the error of the disk is older than the revision."""
+        given = self.view(self.links(times=6, age=ages[0]), self.disk(times=6, age=ages[1]))
+        shown = errors(decided(given)).last_adjustment_error
+        assert shown is not None
+        assert (shown.command, shown.reason) == ("the command of adjust-links", "NoQuorum")
+
+    def test_it_looks_again_when_the_first_of_the_two_may_be_tried(self) -> None:
+        waits = decided(self.view(self.links(times=3), self.disk(times=6)))
+        assert (commands(waits), waits.again) == ([], 4.0)
+        assert decided(self.view(self.links(times=6), self.disk(times=2))).again == 2.0

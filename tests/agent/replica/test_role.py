@@ -50,7 +50,7 @@ def test_the_role_is_changed_when_it_differs_and_only_then(intended: bool, role:
     ("shown", "given", "expected"),
     [
         (kernel(), {}, [PRIMARY]),
-        (kernel(quorum=False), {}, []),
+        (kernel(quorum=False, links=(link(1, "Connecting"), CONNECTING)), {}, []),
         (kernel("Outdated"), {}, [PRIMARY]),  # through a peer that is up to date; the kernel decides
         (kernel("Inconsistent"), {"initial_sync_completed": False}, []),
         (kernel(links=(link(1), CONNECTING)), {}, [PRIMARY]),

@@ -95,7 +95,7 @@ def _restarted(machines: Machines, number: int) -> Machines:
     machines.wait(8)
     machines.hosts[number].power_on()
     if was_up:
-        machines.run(number, "drbdadm", "-c", FILE, "up", VOLUME)
+        machines.bring_up(number)
     machines.wait(8)
     return machines
 

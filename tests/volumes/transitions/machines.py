@@ -26,6 +26,8 @@ class Machines:
         self.world = World()
         self.hosts = [self._host(number) for number in range(count)]
         self._made: set[int] = set()
+        #: Members whose drives are dead.
+        self.dead: set[int] = set()
 
     def _host(self, number: int) -> Host:
         host = Host(self.world, f"n{number}", [f"10.0.0.{number}"])
@@ -53,7 +55,12 @@ class Machines:
         if config.type is D and number not in self._made:
             self._made.add(number)
             self.run(number, "drbdadm", "-c", FILE, "create-md", "--max-peers=7", "--force", VOLUME)
-        self.run(number, "drbdadm", "-c", FILE, "adjust" if up else "up", VOLUME)
+        if up and number not in self.dead:
+            self.run(number, "drbdadm", "-c", FILE, "adjust", VOLUME)
+        elif up:
+            self._adjust_links(number)
+        else:
+            self.bring_up(number)
         for node_id in config.forget:
             self.run(number, "drbdsetup", "forget-peer", VOLUME, str(node_id), fails=True)
         status = self.status(number)
@@ -66,6 +73,34 @@ class Machines:
             self.run(number, "drbdadm", "-c", FILE, "--", "--assume-clean", "resize", VOLUME)
         if config.primary != (status.role == "Primary"):
             self.run(number, "drbdadm", "-c", FILE, "primary" if config.primary else "secondary", VOLUME, fails=True)
+
+    def bring_up(self, number: int) -> None:
+        """With the file that is there; one whose drive is dead comes up without its disk."""
+        self.run(number, "drbdadm", "-c", FILE, "up", VOLUME, fails=number in self.dead)
+        if number in self.dead:
+            self._adjust_links(number)
+
+    def lose_disk(self, number: int) -> None:
+        """The drive under a member dies, and its kernel lets go of it."""
+        self.dead.add(number)
+        self.hosts[number].fail_drive(f"A{number}")
+        self.run(number, "drbdsetup", "detach", str(MINOR), "--force")
+        self.wait(2)
+
+    def _adjust_links(self, number: int) -> None:
+        """All but the disk; whoever holds a quorum that it would not get any more has to count before it links."""
+        adjust = ("drbdadm", "-c", FILE, "adjust", "--skip-disk", VOLUME)
+        if self.hosts[number].execute(adjust).exit_code:
+            self.run(number, "drbdsetup", "resource-options", VOLUME, "--quorum=all")
+            self.run(number, *adjust)
+
+    def count_again(self, number: int) -> None:
+        """What an agent does whose voter, or user without a disk, stands still."""
+        status = self.status(number)
+        if status is None or status.devices[0].quorum:
+            return
+        self.run(number, "drbdsetup", "resource-options", VOLUME, "--quorum=all")
+        self.run(number, "drbdadm", "-c", FILE, "adjust", "--skip-disk", VOLUME)
 
     def guard(self, number: int, config: DrbdConfig) -> None:
         """The younger of two primaries that has lost a link cuts the others too."""

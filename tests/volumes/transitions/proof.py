@@ -26,7 +26,7 @@ from quorate.api.struct import replace
 from quorate.placement.layout import layout_of
 from quorate.volumes.datamesh import config_of
 
-from .story import FILE, VOLUME, D, Machines, Written
+from .story import VOLUME, D, Machines, Written
 
 Partition = tuple[frozenset[int], ...]
 
@@ -141,7 +141,7 @@ def applied_back_cut(written: Written, mix: Mix, number: int, sides: Partition) 
     machines.wait(8)
     machines.hosts[number].power_on()
     if was_up:
-        machines.run(number, "drbdadm", "-c", FILE, "up", VOLUME)
+        machines.bring_up(number)
     machines.wait(8)
     machines.cut(sides)
     return machines

@@ -315,6 +315,9 @@ class Story:
             if number not in self.silent and (only is None or number in only):
                 self._agent(name, number)
         self.machines.wait(4)
+        if self.machines.dead:
+            for name in sorted(self.replicas):
+                self.machines.count_again(replica_id(name))
         self.report()
 
     def _agent(self, name: ReplicaName, number: int) -> None:

@@ -307,6 +307,27 @@ def grown(level: Replication, kinds: list[ReplicaType]) -> Tale:
     return tell
 
 
+def disk_lost(level: Replication, kinds: list[ReplicaType], dead: list[int]) -> Tale:
+    """Drives die, the user's among them, and I/O stands for want of copies; others come, and the dead ones leave."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(level, kinds, user)
+        for number in dead:
+            story.machines.lose_disk(number)
+        story.agents()
+        for number in range(len(dead)):
+            story.add(len(kinds) + number, D)
+            story.settle()
+        if user in dead:
+            story.attach(user, attached=False)
+        for number in dead:
+            story.delete(number)
+            story.settle()
+        return story
+
+    return tell
+
+
 #: Tales in which a person says that data may be lost: fewer copies than promised are demanded for a while.
 CONSENTED = frozenset({"2D and a copy is given up"})
 TALES: Mapping[str, Tale] = {
@@ -334,6 +355,9 @@ TALES: Mapping[str, Tale] = {
     "3D and a copy is stuck": stuck(_BOTH, [D, D, D], 1),
     "2D+1TB and a copy is stuck": stuck(_AVAILABILITY, [D, D, TB], 1),
     "2D and a copy is given up": given_up,
+    "2D and a drive dies under the user": disk_lost(_CONSISTENCY, [D, D], [0]),
+    "2D and the other drive dies": disk_lost(_CONSISTENCY, [D, D], [1]),
+    "3D and two drives die": disk_lost(_BOTH, [D, D, D], [0, 1]),
     "a tie-breaker is swapped for a user": swapped,
     "a tie-breaker serves": served_by_tie_breaker,
     "2D is used twice": doubled(_CONSISTENCY, [D, D]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from quorate.api import annotation_keys, core
 from quorate.api.storage import ReplicatedStorageClass, ReplicatedVolume
 from quorate.api.storage.configuration import Replication
@@ -57,6 +59,71 @@ def test_a_person_has_it_removed_by_force() -> None:
             await lab.until_ready()
 
     run(main, seed=5)
+
+
+async def used_without_its_drive(lab: VolumeLab) -> tuple[Story, list[str]]:
+    """A volume of two copies in use on the first node, whose drive is dead."""
+    story = await Story.of(lab, Replication.CONSISTENCY)
+    nodes = await story.nodes(D)
+    await story.attach(nodes[0])
+    await story.until_primary(nodes[0])
+    assert await story.write(nodes[0], "before")
+    lab.cluster.inject(faults.DriveFail(node=nodes[0], drive="1"))
+    story.begin_write(nodes[0], "finds out")
+    await lab.sleep(20)
+    return story, nodes
+
+
+async def evacuate(lab: VolumeLab, node: str) -> None:
+    said = {annotation_keys.EVACUATE: "true"}
+    await lab.store.patch(core.Node, node, patch={"metadata": {"annotations": said}})
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["the one without a drive", "the other one"])
+def test_a_replacement_beside_a_user_without_its_drive_gives_the_volume_its_copies_back(which: int) -> None:
+    """The user's kernel holds on to a quorum that it would not get again, and refuses the link to the new copy."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story, nodes = await used_without_its_drive(lab)
+            await evacuate(lab, nodes[which])
+
+            async def good() -> bool:
+                return (await story.volume()).status.effective_layout.up_to_date_voters == 2
+
+            await lab.until("two copies are good", good, 120)
+            await lab.sleep(60)
+            assert await story.write(nodes[0], "after", seconds=10)
+            assert story.primaries() == [nodes[0]]
+            held = [node for node, tag in story.copies().items() if tag == "after"]
+            assert len(held) == 2
+            assert nodes[0] not in held
+
+    run(main, seed=1)
+
+
+def test_a_drive_that_is_back_is_used_again_although_links_were_refused_meanwhile() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story, nodes = await used_without_its_drive(lab)
+            # Nowhere to copy to: the newcomer's agent is slow, and the link to it is all that there is of it.
+            for node in lab.cluster.nodes:
+                if node not in nodes:
+                    lab.cluster.inject(faults.Hang(node, "drbdadm"))
+            await evacuate(lab, nodes[1])
+            await lab.sleep(300)
+            lab.cluster.inject(faults.DriveMend(node=nodes[0], drive="1"))
+
+            async def whole() -> bool:
+                replica = await story.replica_on(nodes[0])
+                shown = replica.status.drbd.status if replica is not None else None
+                return shown is not None and shown.devices[0].disk_state == "UpToDate"
+
+            await lab.until("the disk is used again", whole, 120)
+            assert await story.write(nodes[0], "after", seconds=10)
+            assert story.copies()[nodes[0]] == story.copies()[nodes[1]] == "after"
+
+    run(main, seed=1)
 
 
 def test_whoever_left_meanwhile_has_no_vote_on_the_drive_that_comes_back() -> None:

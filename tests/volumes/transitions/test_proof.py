@@ -104,7 +104,7 @@ def test_whoever_uses_the_volume_keeps_it_while_a_step_is_applied_in_any_order(t
     """With every link up, no mix of members that know a step and members that do not stops the primary."""
     for written in tale(0).written:
         stays = any(each.attached and each.node_id == 0 for each in written.after.datamesh.members)
-        if not stays or not _is_in_use(written.machines):
+        if not stays or not _is_in_use(written.machines) or _has_too_few_copies(written):
             continue
         for mix in mixes(written):
             machines = applied_then_cut(written, mix, as_it_is(written))
@@ -121,6 +121,8 @@ def test_where_a_loss_is_survived_before_and_after_a_step_it_is_survived_meanwhi
     for written in tale(0).written:
         if written.silent or min(_survived(written.before), _survived(written.after)) < 1:
             continue
+        if written.machines.dead:
+            continue  # members without a disk are not what was counted
         others = [number for number in numbers(written) if number != 0]
         for mix, lost in product(mixes(written), others):
             if Has.HALF in mix.applied.values():
@@ -193,6 +195,13 @@ def _copies_due(title: str, written: Written, promise: Layout) -> int:
 def _is_in_use(machines: Machines) -> bool:
     status = machines.status(0)
     return status is not None and status.role == "Primary" and not status.suspended
+
+
+def _has_too_few_copies(written: Written) -> bool:
+    """Whether a user goes on by a quorum that its kernel has not counted since copies were lost (decision 0012)."""
+    votes = [each for each in written.before.datamesh.members if each.type is D and not each.hidden]
+    good = [each for each in votes if written.view.state_of(each.name).disk == "UpToDate"]
+    return len(good) < (written.before.drbd.config.quorum_minimum_redundancy or 1)
 
 
 def _survived(status: ReplicatedVolumeStatus) -> int:

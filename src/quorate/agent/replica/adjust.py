@@ -6,15 +6,25 @@ that it repairs. One that succeeds and changes nothing is repeated with back-off
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from datetime import datetime
 
 from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, size_mark
-from quorate.agent.replica.kernel import difference, has_disk, is_diskful, link_difference, stand_alone
+from quorate.agent.replica.kernel import (
+    connection_to,
+    difference,
+    disk_state,
+    has_disk,
+    is_diskful,
+    link_difference,
+    stand_alone,
+)
 from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed
 from quorate.agent.replica.view import View
-from quorate.api.storage.drbd import ConnectionState, DiskState
+from quorate.agent.steps import Step
+from quorate.api.storage.drbd import ConnectionState, DiskState, ReplicaType
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
@@ -54,18 +64,43 @@ def _has_lost_its_disk(view: View, now: datetime) -> bool:
 
 
 def _without_disk(view: View, now: datetime, verdict: Verdict) -> Verdict:
-    """A member whose drive is dead is still one: it hears who else is, and says so. Its disk is tried ever again."""
+    """A member whose drive is dead is still one: it hears who else is, and says so. Its disk is tried ever again.
+
+    Neither waits for the other. A link may be refused for as long as the disk is away, and the disk may be back.
+    """
     assert view.intended is not None
     assert view.status is not None
     about, last = view.intended.digest, view.outcomes.get(commands.ADJUST_LINKS)
     heard = last is not None and last.succeeded and last.about == about
-    if not heard or link_difference(view.config, view.status):
-        return attempt(view, now, commands.ADJUST_LINKS, about, (commands.adjust_links(view, about),))
-    if verdict.steps and not view.has_lost_its_drive(now):
-        return verdict
-    wrong = failed(view, commands.ADJUST)
+    unheard = failed(view, commands.ADJUST_LINKS)
+    wrong = unheard or failed(view, commands.ADJUST)
     errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view.config)}
-    return Verdict(again=verdict.again, errors=errors)
+    again = verdict.again
+    if not heard or link_difference(view.config, view.status):
+        links = attempt(view, now, commands.ADJUST_LINKS, about, _links(view, about))
+        if links.steps:
+            return changed(links, errors=errors)
+        again = min(filter(None, (links.again, again)), default=None)
+    if verdict.steps and not view.has_lost_its_drive(now):
+        return changed(verdict, errors=errors)
+    return Verdict(again=again, errors=errors, unsettled=unheard is not None)
+
+
+def _links(view: View, about: str) -> tuple[Step, ...]:
+    """Make them; if the kernel has refused one for the sake of its quorum, have it count first.
+
+    Who loses its disk under a user may keep a quorum that it would not get any more: its peers with a disk have lost
+    theirs since, for want of copies, and it does not count by itself (``e4_hidden_primary_detach``). It then refuses
+    whatever makes it count, a link to the very member that is to bring a new copy too. Counted again it stands still,
+    as is promised of a volume with too few copies; and goes on when there are enough.
+    """
+    last = failed(view, commands.ADJUST_LINKS)
+    refused = last is not None and last.exit_code is not None and _is_for_quorum(last.exit_code, last.output)
+    return commands.count_and_adjust_links(view, about) if refused else (commands.adjust_links(view, about),)
+
+
+def _is_for_quorum(exit_code: int, output: str) -> bool:
+    return understand(exit_code, output).outcome is Meaning.NO_QUORUM
 
 
 def forget(view: View, now: datetime, settled: bool) -> Verdict:
@@ -101,7 +136,9 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
 def recount(view: View, now: datetime, settled: bool) -> Verdict:
     """Whoever stands still for want of quorum may have it by now: the kernel does not always count again by itself.
 
-    Who has a vote and has just forgotten a member may be enough without it. That is asked once.
+    Who has a vote and has just forgotten a member may be enough without it. That is asked once. One that sees as many
+    votes and good copies as it takes has missed that one of them counts now: the kernel shows a peer with its next
+    change of state, and where everybody stands still nothing changes.
 
     Who has no disk has quorum through an up-to-date peer that has it. The kernel counts again when a peer's role or
     disk changes; whether that peer is quorate only travels along (``diskless_own_quorum_32_split``: an access replica
@@ -114,12 +151,14 @@ def recount(view: View, now: datetime, settled: bool) -> Verdict:
     if not settled or view.intended is None or not _stands_still(view):
         return FINE
     about = ""
-    if has_disk(view.status):
+    if has_disk(view.status) and not _sees_enough(view):
         about = f"{config.datamesh_revision} {config.forget}"
         last = view.outcomes.get(commands.RECOUNT)
         if not config.forget or (last is not None and last.about == about and last.succeeded):
             return FINE  # It is not enough.
-    verdict = attempt(view, now, commands.RECOUNT, about, commands.recount(view, view.intended.content, about))
+    without_disk = is_diskful(config) and not has_disk(view.status)
+    steps = commands.recount(view, view.intended.content, about, without_disk=without_disk)
+    verdict = attempt(view, now, commands.RECOUNT, about, steps)
     return Verdict(steps=verdict.steps, again=verdict.again)
 
 
@@ -136,6 +175,18 @@ def _stands_still(view: View) -> bool:
         if connection.connection_state == ConnectionState.CONNECTED
         for device in connection.peer_devices
     )
+
+
+def _sees_enough(view: View) -> bool:
+    """Whether this voter and those in touch with it are a majority with as many good copies as a write takes."""
+    config, status = view.config, view.status
+    assert status is not None
+    votes = [peer for peer in config.peers if peer.type is ReplicaType.DISKFUL and not peer.hidden]
+    links = [link for peer in votes if (link := connection_to(status, peer)) is not None]
+    here = [link for link in links if link.connection_state == ConnectionState.CONNECTED]
+    disks = [each.peer_disk_state for link in here for each in link.peer_devices]
+    good = [disk_state(status), *disks].count(DiskState.UP_TO_DATE)
+    return 2 * (len(here) + 1) > len(votes) + 1 and good >= (config.quorum_minimum_redundancy or 1)
 
 
 def _purpose(node_id: int) -> str:

@@ -60,8 +60,7 @@ def adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
 
 def adjust_links(view: View, about: str) -> Run:
     """The same, but for the disk: it gives nothing any more, and the others still have to be heard."""
-    argv = (*_own_file(view), "adjust", "--skip-disk", view.resource)
-    return Run(argv, ADJUST_LINKS, about, silence=UP_SILENCE, changes=(kernel_of(view.resource),))
+    return _adjust_all_but_disk(view, ADJUST_LINKS, about)
 
 
 def detach(view: View) -> Run:
@@ -108,22 +107,33 @@ def forget(view: View, node_id: int, purpose: str) -> Run:
     return Run(argv, purpose, changes=(kernel_of(view.resource),))
 
 
-def recount(view: View, content: str, about: str) -> tuple[WriteFile | Run | RemoveFile, ...]:
+def recount(view: View, content: str, about: str, *, without_disk: bool) -> tuple[WriteFile | Run | RemoveFile, ...]:
     """Have the kernel count the votes anew: it does so when its quorum setting changes, and not when it forgets a peer.
 
     ``all`` asks for no fewer votes than a majority, and one less than what nobody reaches is not reached either: nobody
     is quorate meanwhile who would not be anyway. That the file is due to be adjusted is said first: whoever dies in
     between sets it right when it is back.
     """
-    number = own_quorum(view.config)
-    setting = "all" if number is None else str(number - 1)
-    argv = ("drbdsetup", "resource-options", view.resource, f"--quorum={setting}")
-    return (
-        WriteFile(view.temporary_file, content, RECOUNT, about),
-        Run(argv, RECOUNT, about, changes=(kernel_of(view.resource),)),
+    adjusted: tuple[Run | RemoveFile, ...] = (
         _drbdadm(view, "adjust", purpose=RECOUNT, about=about, silence=UP_SILENCE),
         RemoveFile(view.temporary_file, RECOUNT, about),
     )
+    if without_disk:
+        # What is left to be adjusted is the disk.
+        adjusted = (_adjust_all_but_disk(view, RECOUNT, about),)
+    return (WriteFile(view.temporary_file, content, RECOUNT, about), _ask_for_more(view, RECOUNT, about), *adjusted)
+
+
+def count_and_adjust_links(view: View, about: str) -> tuple[Run, ...]:
+    """Have the kernel count, then make links. That the file is due is said already: its disk has yet to come."""
+    return (_ask_for_more(view, ADJUST_LINKS, about), adjust_links(view, about))
+
+
+def _ask_for_more(view: View, purpose: str, about: str) -> Run:
+    number = own_quorum(view.config)
+    setting = "all" if number is None else str(number - 1)
+    argv = ("drbdsetup", "resource-options", view.resource, f"--quorum={setting}")
+    return Run(argv, purpose, about, changes=(kernel_of(view.resource),))
 
 
 def resize(view: View, about: str, *, assume_clean: bool) -> Run:
@@ -136,6 +146,11 @@ def resize(view: View, about: str, *, assume_clean: bool) -> Run:
 def _drbdadm(view: View, verb: str, *, purpose: str, about: str, silence: float | None = None) -> Run:
     argv = (*_own_file(view), verb, view.resource)
     return Run(argv, purpose, about, silence=silence, changes=(kernel_of(view.resource),))
+
+
+def _adjust_all_but_disk(view: View, purpose: str, about: str) -> Run:
+    argv = (*_own_file(view), "adjust", "--skip-disk", view.resource)
+    return Run(argv, purpose, about, silence=UP_SILENCE, changes=(kernel_of(view.resource),))
 
 
 def _own_file(view: View) -> tuple[str, ...]:

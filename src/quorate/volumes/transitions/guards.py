@@ -20,6 +20,7 @@ from quorate.volumes.transitions.members import (
     is_serving,
     is_up,
     is_up_to_date,
+    lacks_only_copies,
     out_of_touch,
     promise_of,
     voters,
@@ -54,9 +55,19 @@ def has_consent(view: VolumeView, transition: Transition) -> bool:
 
 
 def may_count(view: VolumeView, transition: Transition) -> Wait | None:
-    """Before a copy gets a vote: it is good, it is in touch with everybody, and the volume serves without it."""
+    """Before a copy gets a vote: it is good, it is in touch with everybody, and the volume serves without it.
+
+    Or it stands still for nothing but this copy.
+    """
     name = subject_of(transition)
-    return may_not_be_connected(view, transition) or is_behind(view, transition) or _not_serving(view, (name,))
+    if (wait := may_not_be_connected(view, transition) or is_behind(view, transition)) is not None:
+        return wait
+    return None if _is_the_missing_copy(view, name) else _not_serving(view, (name,))
+
+
+def _is_the_missing_copy(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether a copy that is in touch with every voter is what these lack, and all that they lack."""
+    return lacks_only_copies(view) and all(view.connected(name, member.name) for member in voters(view.members))
 
 
 def is_behind(view: VolumeView, transition: Transition) -> Wait | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member
@@ -90,6 +91,29 @@ def _is_quorate(view: VolumeView, name: ReplicaName) -> bool:
 def is_serving(view: VolumeView) -> bool:
     """Whether some voter has quorum, by its own word. Only one side can have it."""
     return any(view.state_of(member.name).quorum for member in voters(view.members) if is_up(view, member.name))
+
+
+def lacks_only_copies(view: VolumeView) -> bool:
+    """Whether what keeps the voters from quorum is the number of good copies, and nothing else (decision 0012).
+
+    All of them are here, and in touch with one another: there is no other side that could have it. So it is on 2D
+    when the disk under the user dies: the other copy is good, and alone is not enough for a write.
+    """
+    votes = voters(view.members)
+    good = [member for member in votes if is_up_to_date(view, member.name)]
+    return (
+        0 < len(good) < (view.volume.status.drbd.config.quorum_minimum_redundancy or 1)
+        and all(is_up(view, member.name) and not member.excused for member in votes)
+        and all(view.connected(one.name, other.name) for one, other in combinations(votes, 2))
+    )
+
+
+def sources(view: VolumeView) -> tuple[ReplicaName, ...]:
+    """Voters that another copy can be made from: the good ones; without quorum, if they lack only others like them."""
+    good = good_copies(view)
+    if good or not lacks_only_copies(view):
+        return good
+    return tuple(member.name for member in voters(view.members) if is_up_to_date(view, member.name))
 
 
 def is_whole(view: VolumeView) -> bool:
