@@ -222,3 +222,27 @@ def test_a_new_copy_gets_what_its_source_takes_from_a_third_meanwhile() -> None:
     lab.heal(60)
     assert lab.disk(2) == "UpToDate"
     assert [lab.disks[2].read(block * 4096) for block in written] == list(written)
+
+
+def test_a_copy_under_way_is_not_over_because_its_source_became_whole_itself() -> None:
+    """The taker has the generation of its first source by then, and lacks what it was to take from the second."""
+    lab = Lab(4, seed=5, size=256 * MIB)
+    assert lab.kernels[0].invalidate(MINOR).ok
+    lab.wait(1.6)
+    assert lab.disk(0) == "Inconsistent"
+    assert lab.kernels[3].detach(MINOR).ok
+    lab.wait(8)
+    lab.primary(2)
+    assert lab.kernels[2].open(MINOR, "dd", 1)
+    lab.kernels[2].write(MINOR, 33623 * 4096, 20000 * 4096, "first")
+    lab.wait(3.3)
+    lab.cut_pairs((0, 2), (2, 3))
+    lab.wait(1)
+    lab.kernels[2].write(MINOR, 10353 * 4096, 20000 * 4096, "second")
+    lab.wait(3)
+    lab.world.set_cut([])
+    attach(lab, 3)
+    lab.wait(60)
+    assert lab.healthy()
+    contents = [lab.disks[i].contents for i in range(4)]
+    assert not any(contents[0].differing(other, 0, 65000) for other in contents[1:])

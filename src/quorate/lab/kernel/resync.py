@@ -265,7 +265,7 @@ def _tell_in_sync(target: PeerDevice) -> None:
         other = peer.peer
         if other is None or metadata is None or other.device.metadata is None:
             continue
-        if uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
+        if _is_whole(other.device) and uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
             uuids.in_sync(peer, other)
     for peer in target.device.peer_devices:
         neighbour = peer.peer
@@ -277,10 +277,17 @@ def _tell_in_sync(target: PeerDevice) -> None:
                 _forget_marks(third, target, metadata.current_uuid)
 
 
+def _is_whole(device: Device) -> bool:
+    """Whether it has all of its generation: one that still copies has taken over the UUID of its first source."""
+    return device.now.disk > Disk.INCONSISTENT
+
+
 def _forget_marks(third: PeerDevice, target: PeerDevice, current: int) -> None:
     """A member that hears of the target only through a neighbour: same generation, nothing left to mark."""
     metadata = third.device.metadata
     if metadata is None or third.device is target.device or not uuids.same(metadata.current_uuid, current):
+        return
+    if not _is_whole(third.device):
         return
     slot = metadata.peers.get(target.device.resource.node_id)
     own = target.device.metadata.peers.get(third.device.resource.node_id) if target.device.metadata else None
