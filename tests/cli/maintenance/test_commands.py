@@ -131,6 +131,63 @@ async def test_waiting_ends_when_what_was_in_the_way_is_done(broker: Served) -> 
     assert "alice-p-2" in out
 
 
+async def interrupted(broker: Served, process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
+    """Ctrl-C, once it waits for what others have."""
+    async with asyncio.timeout(PATIENCE):
+        while not broker.broker.ledger.requests:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    return await ended(process)
+
+
+async def test_whoever_stops_waiting_leaves_nothing_in_others_way(broker: Served) -> None:
+    await told(broker, "request", "h1", user="bob")
+    code, _, complaints = await interrupted(broker, await started(broker, "request", "h2", "--wait", "--user", "alice"))
+    assert code == 130
+    assert complaints.splitlines()[-1] == "alice-r-1 is withdrawn: nothing of it waits any more"
+    assert broker.broker.ledger.requests == ()
+
+
+async def test_and_is_told_what_is_held(broker: Served) -> None:
+    await told(broker, "request", "h1", user="bob")
+    words = ("request", "h9", "h2", "--partial", "--wait", "--user", "alice")
+    code, out, complaints = await interrupted(broker, await started(broker, *words))
+    assert code == 130
+    assert "alice-p-2" in out
+    assert complaints.splitlines()[-1] == (
+        "what was granted is still held: `quorate maintenance done alice-p-2` ends it"
+    )
+    assert broker.broker.ledger.requests == ()
+    await told(broker, "done", "alice-p-2")
+    code, out, _ = await interrupted(broker, await started(broker, *words, "-o", "json"))
+    assert (code, json.loads(out)["Withdrawn"]) == (130, "alice-r-2")
+
+
+async def test_a_request_that_was_there_before_stays_and_that_is_said(broker: Served) -> None:
+    await told(broker, "request", "h1", user="bob")
+    await said(broker, "request", "h2", "--schedule")
+    waiting = await started(broker, "check", "alice-r-1", "--wait", "--user", "alice")
+    assert waiting.stderr is not None
+    async with asyncio.timeout(PATIENCE):
+        assert b"alice-r-1: 1 left" in await waiting.stderr.readline()
+    code, _, complaints = await interrupted(broker, waiting)
+    assert code == 130
+    assert "alice-r-1 stays stored, and others wait behind it: `quorate maintenance withdraw alice-r-1`" in complaints
+    assert [entry.id for entry in broker.broker.ledger.requests] == ["alice-r-1"]
+
+
+async def test_a_refusal_is_told_once(broker: Served) -> None:
+    await told(broker, "request", "h1", "--for", "90s", user="bob")
+    _, out, complaints = await said(broker, "request", "h2")
+    reason = complaints.strip().removeprefix("DISALLOW_TEMP: ")
+    assert (out + complaints).count(reason) == 1
+    assert out.splitlines()[0] == "h2:"
+    await told(broker, "request", "h9", "--for", "90s")
+    _, out, complaints = await said(broker, "request", "h2", "h10", "--partial")
+    assert "h10: group 1" in out
+    assert (out + complaints).count("group 0 (block-4-2)") == 1
+
+
 async def test_announced_work_counts_and_can_be_taken_back(broker: Served) -> None:
     assert (await said(broker, "notify", "h1", "--for", "1h", "--reason", "movers"))[1] == "alice-n-1\n"
     assert "blocked by h1 notification alice-n-1" in (await said(broker, "request", "h2", user="bob"))[1]
@@ -158,6 +215,7 @@ async def test_a_plan_says_how_few_rounds_there_can_be(broker: Served) -> None:
     told_plan = await told(broker, "plan", "h1", "h2", "h9", "--for", "1m")
     assert [sorted(each["Hosts"]) for each in told_plan["Rounds"]] == [["h1", "h9"], ["h2"]]
     assert (await told(broker, "ok-to-stop"))["UpperBound"] == 2
+    assert (await told(broker, "ok-to-stop", "--all")) == (await told(broker, "ok-to-stop"))
 
 
 async def test_settings_are_shown_and_replaced(broker: Served, tmp_path: Path) -> None:
@@ -194,6 +252,8 @@ async def test_a_watcher_is_told_of_every_change(broker: Served) -> None:
         (("request",), "name a host, or a device with --device"),
         (("request", "h1", "--for", "soon"), "'soon' is not a span of time such as 90s, 15m or 2h30m"),
         (("plan",), "name hosts, or --all"),
+        (("ok-to-stop", "h1", "--all"), "name hosts, or --all"),
+        (("rolling-restart", "h1", "--run", "true", "--take-over", "x"), "--take-over goes on with the hosts"),
         (("rolling-restart", "--all"), "Say it with --run"),
         (("request", "h1", "h2", "--device", "/dev/sdb"), "devices are of one host"),
     ],
@@ -244,6 +304,80 @@ async def test_a_failed_host_stops_a_rolling_restart_and_it_goes_on_where_it_was
     code, _, _ = await ended(await started(broker, "rolling-restart", "--resume", str(journal)))
     assert code == 0
     assert sorted(file.read_text().split()) == sorted(f"h{number}" for number in range(1, 17))
+
+
+async def test_a_rolling_restart_tells_programs_in_lines_of_json(broker: Served, tmp_path: Path) -> None:
+    words = ("rolling-restart", "h1", "h2", "--run", "echo from {host}", "-o", "json", "--user", "alice")
+    code, out, complaints = await ended(await started(broker, *words, cwd=tmp_path))
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    events = [line["event"] for line in lines if line["event"] != "waiting"]
+    assert events == ["began", "succeeded", "began", "succeeded", "over"]
+    assert (lines[-1]["finished"], lines[-1]["left"]) == (2, 0)
+    assert complaints == "from h1\nfrom h2\n"
+    failing = ("rolling-restart", "h1", "--run", "false", "-o", "json", "--user", "alice")
+    code, out, complaints = await ended(await started(broker, *failing, cwd=tmp_path))
+    over = json.loads(out.splitlines()[-1])
+    assert (code, over["failed"], list(over["held"]), complaints) == (1, ["h1"], ["h1"], "")
+
+
+async def test_two_runs_of_one_user_have_no_host_in_common_and_the_second_names_the_first(
+    broker: Served, tmp_path: Path
+) -> None:
+    """They were one user's, and each took the other's permissions for its own: two hosts of a group went at once."""
+    go = tmp_path / "go"
+    command = f"until test -e {go}; do sleep 0.05; done"
+    first = await started(broker, "rolling-restart", "h1", "h2", "--run", command, "--user", "alice", cwd=tmp_path)
+    async with asyncio.timeout(PATIENCE):
+        while not broker.broker.ledger.permissions:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+    run = broker.broker.ledger.permissions[0].run
+    for user in ("alice", "bob"):
+        words = ("rolling-restart", "h2", "h3", "--run", "true", "--user", user)
+        code, _, complaints = await ended(await started(broker, *words, cwd=tmp_path))
+        assert code == 1
+        assert f"the broker refuses: WRONG_REQUEST run {run} of alice is restarting h2 (alice-r-1)" in complaints
+        assert f"--take-over {run}" in complaints
+    code, _, _ = await said(broker, "rolling-restart", "h9", "--run", "true", "--journal", str(tmp_path / "third"))
+    assert code == 0, "a run of other hosts goes beside it"
+    assert [entry.action.host for entry in broker.broker.ledger.permissions] == ["h1"]
+    go.touch()
+    assert (await ended(first))[0] == 0
+    assert broker.broker.ledger.permissions == ()
+
+
+async def test_a_technicians_lock_is_not_the_runs_to_use(broker: Served, tmp_path: Path) -> None:
+    await told(broker, "request", "h1", "--for", "1h")
+    file = tmp_path / "done"
+    run = await started(
+        broker, "rolling-restart", "h1", "--run", f"echo {{host}} >> {file}", "--user", "alice", cwd=tmp_path
+    )
+    code, _, complaints = await interrupted(broker, run)
+    assert code == 1
+    assert "alice-r-1, the request for what is left, is withdrawn: it blocks nobody" in complaints
+    assert not file.exists()
+    assert [entry.id for entry in broker.broker.ledger.permissions] == ["alice-p-1"]
+    assert broker.broker.ledger.requests == ()
+
+
+@pytest.mark.crash
+async def test_a_run_that_died_with_its_journal_can_be_taken_over(broker: Served, tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    words = ("rolling-restart", "h1", "h2", "h3", "--user", "alice", "--run")
+    process = await started(broker, *words, "sleep 100", cwd=tmp_path)
+    async with asyncio.timeout(PATIENCE):
+        while not broker.broker.ledger.permissions:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+    run = broker.broker.ledger.permissions[0].run
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    command = f"echo {{host}} >> {file}"
+    again = ("rolling-restart", "--take-over", run, "--run", command, "--journal", str(tmp_path / "new"))
+    assert "nothing of a run" in (await said(broker, *again, user="bob"))[2]
+    code, out, _ = await said(broker, *again)
+    assert (code, out) == (0, "all 3 hosts are done\n")
+    assert sorted(file.read_text().split()) == ["h1", "h2", "h3"]
+    assert (broker.broker.ledger.permissions, broker.broker.ledger.requests) == ((), ())
 
 
 @pytest.mark.crash

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,17 @@ def test_what_was_added_is_there_after_a_kill(tmp_path: Path) -> None:
     assert not again.finished("h2")
     journal.close()
     again.close()
+
+
+def test_two_processes_do_not_go_on_with_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal.begin(path, HEADER)
+    other = f"from quorate.cli.maintenance.journal import Journal, Path; Journal.resume(Path({str(path)!r}))"
+    ended = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=False)
+    assert "goes on in another process" in ended.stderr
+    journal.close()
+    ended = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_line_that_was_cut_off_is_as_if_it_had_not_been_written(tmp_path: Path) -> None:

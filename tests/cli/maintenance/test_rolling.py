@@ -32,6 +32,8 @@ class FakeBroker:
     at_once: int = 2
     held: dict[str, str] = field(default_factory=dict)
     stored: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    #: Of each permission, the run that it was given to.
+    runs: dict[str, str] = field(default_factory=dict)
     deadlines: dict[str, int] = field(default_factory=dict)
     numbers: int = 0
     most: int = 0
@@ -39,6 +41,7 @@ class FakeBroker:
     now: int = 1_000_000_000
     valid_for: int = 300_000_000
     extends: bool = True
+    refuses: wire.Status | None = None
     trouble: Callable[[str, str], None] = lambda path, when: None
 
     async def ask(self, path: str, question: wire.Message | None, answer: type[T]) -> T:
@@ -53,12 +56,14 @@ class FakeBroker:
     def _answer(self, path: str, question: Any) -> wire.Message:
         ok = wire.Status(code="OK")
         if path == "permissionrequest":
-            return self._grant([action.host for action in question.actions], "", question.reason)
+            if self.refuses:
+                return wire.PermissionResponse(status=self.refuses)
+            return self._grant([action.host for action in question.actions], "", question.run)
         if path == "checkrequest":
             if question.request_id not in self.stored:
                 return wire.PermissionResponse(status=wire.Status(code="WRONG_REQUEST"))
-            reason, hosts = self.stored.pop(question.request_id)
-            return self._grant(hosts, question.request_id, reason)
+            run, hosts = self.stored.pop(question.request_id)
+            return self._grant(hosts, question.request_id, run)
         if path == "managerequestrequest":
             if question.command == "REJECT":
                 self.stored.pop(question.request_id, None)
@@ -67,9 +72,9 @@ class FakeBroker:
                 status=ok,
                 requests=tuple(
                     wire.ScheduledRequest(
-                        request_id=number, reason=reason, actions=tuple(wire.Action(host=host) for host in hosts)
+                        request_id=number, run=run, actions=tuple(wire.Action(host=host) for host in hosts)
                     )
-                    for number, (reason, hosts) in self.stored.items()
+                    for number, (run, hosts) in self.stored.items()
                 ),
             )
         if question.command == "EXTEND":
@@ -81,17 +86,23 @@ class FakeBroker:
         return wire.Permissions(status=ok, permissions=tuple(map(self._permission, self.held)))
 
     def _permission(self, number: str) -> wire.Permission:
-        return wire.Permission(id=number, action=wire.Action(host=self.held[number]), deadline=self.deadlines[number])
+        action = wire.Action(host=self.held[number])
+        return wire.Permission(id=number, action=action, deadline=self.deadlines[number], run=self.runs.get(number, ""))
 
-    def _grant(self, hosts: list[str], request_id: str, reason: str) -> wire.PermissionResponse:
+    def lock(self, number: str, host: str, run: str = "") -> None:
+        """Somebody has this host."""
+        self.held[number] = host
+        self.deadlines[number] = self.now + self.valid_for
+        self.runs[number] = run
+
+    def _grant(self, hosts: list[str], request_id: str, run: str) -> wire.PermissionResponse:
         locked = set(self.held.values())
         granted, left = [], []
         for host in hosts:
             if len(self.held) < self.at_once and host not in locked:
                 self.numbers += 1
                 number = f"p-{self.numbers}"
-                self.held[number] = host
-                self.deadlines[number] = self.now + self.valid_for
+                self.lock(number, host, run)
                 granted.append(self._permission(number))
             else:
                 left.append(host)
@@ -99,7 +110,7 @@ class FakeBroker:
         if left:
             self.numbers += 1
             request_id = request_id or f"r-{self.numbers}"
-            self.stored[request_id] = (reason, left)
+            self.stored[request_id] = (run, left)
         code = "ALLOW" if not left else "ALLOW_PARTIAL" if granted else "DISALLOW_TEMP"
         return wire.PermissionResponse(
             status=wire.Status(code=code),
@@ -224,16 +235,67 @@ async def test_with_keep_going_the_others_go_on(journal: Journal) -> None:
     assert list(broker.held.values()) == ["h2"]
 
 
-async def test_a_signal_lets_what_runs_finish_and_keeps_the_place_in_the_queue(journal: Journal) -> None:
+async def test_a_signal_lets_what_runs_finish_and_withdraws_what_waits_before_that(journal: Journal) -> None:
     broker = FakeBroker()
     stop = asyncio.Event()
-    work = Work(broker, trouble=lambda host, _: stop.set() if host == "h3" else None)
-    outcome = await rolled(journal, broker, work, stop=stop)
+    told = Told()
+    stored_meanwhile = []
+
+    async def slow(host: str) -> int:
+        if host == "h3":
+            stop.set()
+            for _ in range(50):
+                await asyncio.sleep(0)
+            stored_meanwhile.append(dict(broker.stored))
+        return 0
+
+    outcome = await rolled(journal, broker, slow, told, stop=stop)  # type: ignore[arg-type]
     assert 0 < outcome.left < 5
+    assert journal.finished("h3")
     assert not broker.held
-    assert broker.stored
+    assert stored_meanwhile == [{}]
+    assert outcome.withdrawn.startswith("r-")
+    assert any("h3 must end first; nothing new is begun" in line for line in told.lines)
     assert (await resumed(journal.path, broker, Work(broker))).left == 0
     assert not broker.stored
+
+
+async def test_nobody_elses_permission_is_used_or_given_back_not_even_the_same_users(journal: Journal) -> None:
+    broker = FakeBroker(at_once=1)
+    broker.lock("technician", "h1")
+    broker.lock("other-run", "h2", "another run")
+    broker.stored["r-other"] = ("another run", ["h3"])
+    stop = asyncio.Event()
+    asked = 0
+
+    def patience(path: str, when: str) -> None:
+        nonlocal asked
+        asked += path == "checkrequest" and when == "after"
+        if asked == 3:
+            stop.set()
+
+    broker.trouble = patience
+    work = Work(broker)
+    outcome = await rolled(journal, broker, work, stop=stop)
+    assert (work.runs, outcome.left) == ([], 5)
+    assert list(broker.held) == ["technician", "other-run"]
+    assert list(broker.stored) == ["r-other"]
+
+
+async def test_a_run_that_the_broker_refuses_for_another_ones_sake_says_whose(journal: Journal) -> None:
+    refusal = wire.Status(code="WRONG_REQUEST", reason="run x of alice is restarting h1 (alice-p-1)")
+    broker = FakeBroker(refuses=refusal)
+    work = Work(broker)
+    outcome = await rolled(journal, broker, work)
+    assert (work.runs, outcome.left) == ([], 5)
+    assert outcome.message == "the broker refuses: WRONG_REQUEST run x of alice is restarting h1 (alice-p-1)"
+
+
+async def test_it_says_which_permissions_are_still_held(journal: Journal) -> None:
+    broker = FakeBroker(at_once=1)
+    outcome = await rolled(journal, broker, Work(broker, failing={"h2"}))
+    assert list(outcome.held) == ["h2"]
+    assert outcome.held["h2"] in broker.held
 
 
 async def test_a_permission_that_waited_too_long_is_extended_first(journal: Journal) -> None:
@@ -254,7 +316,7 @@ async def test_one_that_may_not_be_extended_is_given_back_and_asked_for_anew(jou
 
 async def test_a_refusal_for_good_ends_the_run_and_is_told(journal: Journal) -> None:
     class Refusing(FakeBroker):
-        def _grant(self, hosts: list[str], request_id: str, reason: str) -> wire.PermissionResponse:
+        def _grant(self, hosts: list[str], request_id: str, run: str) -> wire.PermissionResponse:
             return wire.PermissionResponse(status=wire.Status(code="NO_SUCH_HOST", reason="there is no host h5"))
 
     broker = Refusing()

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from quorate.api.duration import Duration
 from quorate.api.maintenance.action import ActionType, HostState
-from quorate.api.maintenance.broker_config import BrokerConfigSpec, Limits
+from quorate.api.maintenance.broker_config import BrokerConfigSpec, Limits, Quotas
 from quorate.maintenance.messages import Action
 from quorate.maintenance.moments import FOREVER, SECOND
 from quorate.maintenance.nouns import (
@@ -76,6 +76,7 @@ def settings(pick: Pick) -> BrokerConfigSpec:
         default_permission_duration=Duration(pick(("30s", "300s"))),
         tenant_limits=limits(),
         cluster_limits=limits(),
+        quotas=Quotas(duration=Duration("0s")),
     )
 
 

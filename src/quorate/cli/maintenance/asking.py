@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Final
+
 import click
+import msgspec
 
 from quorate.cli.maintenance import wire
 from quorate.cli.maintenance.client import Client, Where, run
@@ -22,7 +27,12 @@ from quorate.cli.maintenance.options import (
     show_refusals,
     tenant_policy,
 )
-from quorate.cli.output import print_table
+from quorate.cli.maintenance.waiting import either, next_time, stopped_by_signals
+from quorate.cli.output import print_documents, print_table
+from quorate.errors import QuorateError
+
+#: As a shell has it, of a command that was stopped from the keyboard.
+INTERRUPTED: Final = 130
 
 
 @click.command()
@@ -58,7 +68,8 @@ def request(
 ) -> None:
     """Ask whether hosts, services or devices may be taken down now.
 
-    Exit code 0: granted, all or (with --partial) some. 1: not now, or not at all.
+    Exit code 0: granted, all or (with --partial) some. 1: not now, or not at all. 130: stopped while it waited
+    (Ctrl-C): what waits is withdrawn, what was granted is held.
     """
     asked = wire.PermissionRequest(
         user=where.who(),
@@ -72,9 +83,15 @@ def request(
         priority=priority,
     )
 
-    async def ask(client: Client) -> wire.PermissionResponse:
+    async def ask(client: Client) -> Awaited:
+        if not wait or dry_run:
+            return Awaited(await client.ask("permissionrequest", asked, wire.PermissionResponse))
+        stop = stopped_by_signals("it may be stored all the same: `quorate maintenance requests` shows it")
         answer = await client.ask("permissionrequest", asked, wire.PermissionResponse)
-        return await _until_all(client, asked.user, answer, output) if wait and not dry_run else answer
+        found = await _until_all(client, asked.user, answer, output, stop)
+        if stop.is_set() and found.answer.request_id:
+            return await _withdrawn(client, asked.user, found)
+        return found
 
     _show(run(where, ask), output)
 
@@ -92,9 +109,15 @@ def check(where: Where, request_id: str, mode: str | None, wait: bool, dry_run: 
         user=where.who(), request_id=request_id, dry_run=dry_run, availability_mode=MODES[mode] if mode else None
     )
 
-    async def ask(client: Client) -> wire.PermissionResponse:
+    async def ask(client: Client) -> Awaited:
+        if not wait or dry_run:
+            return Awaited(await client.ask("checkrequest", asked, wire.PermissionResponse))
+        stop = stopped_by_signals(f"{request_id} stays stored: {_ends(request_id)} ends it")
         answer = await client.ask("checkrequest", asked, wire.PermissionResponse)
-        return await _until_all(client, asked.user, answer, output) if wait and not dry_run else answer
+        found = await _until_all(client, asked.user, answer, output, stop)
+        if stop.is_set() and found.answer.request_id:
+            return replace(found, stays=True)
+        return found
 
     _show(run(where, ask), output)
 
@@ -136,39 +159,96 @@ def withdraw(where: Where, request_id: str, dry_run: bool, output: str) -> None:
     show(answer, output, lambda: None)
 
 
-async def _until_all(
-    client: Client, user: str, answer: wire.PermissionResponse, output: str
-) -> wire.PermissionResponse:
-    """Ask again whenever the answer may have changed, collecting what is granted, until nothing is left."""
-    from quorate.cli.maintenance.waiting import next_time
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """The last answer, with all that was granted; and what became of a request whose owner stopped waiting."""
 
+    answer: wire.PermissionResponse
+    withdrawn: str = ""
+    #: It was there before, or cannot be withdrawn now: it keeps its place, and blocks whoever comes later.
+    stays: bool = False
+
+
+async def _until_all(
+    client: Client, user: str, answer: wire.PermissionResponse, output: str, stop: asyncio.Event
+) -> Awaited:
+    """Ask again whenever the answer may have changed, collecting what is granted, until nothing is left or stopped."""
     granted = list(answer.permissions)
-    request_id = answer.request_id
-    while request_id and answer.status.code in ("ALLOW_PARTIAL", "DISALLOW_TEMP", "ERROR_TEMP"):
-        if output == "text":
-            click.echo(f"{request_id}: {len(answer.refused)} left, {answer.status.reason or 'waiting'}", err=True)
-        await next_time(client, user, request_id, answer.deadline)
+    request_id, said = answer.request_id, ""
+    while request_id and answer.status.code in ("ALLOW_PARTIAL", "DISALLOW_TEMP", "ERROR_TEMP") and not stop.is_set():
+        line = f"{request_id}: {len(answer.refused)} left, {answer.status.reason or 'waiting'}"
+        if output == "text" and line != said:
+            click.echo(line, err=True)
+        said = line
+        await either(next_time(client, user, request_id, answer.deadline), stop)
+        if stop.is_set():
+            break
         asked = wire.CheckRequest(user=user, request_id=request_id)
         answer = await client.ask("checkrequest", asked, wire.PermissionResponse)
         granted += answer.permissions
-    return wire.PermissionResponse(
-        status=answer.status,
-        request_id=answer.request_id,
-        permissions=tuple(granted),
-        deadline=answer.deadline,
-        refused=answer.refused,
+    return Awaited(
+        wire.PermissionResponse(
+            status=answer.status,
+            request_id=answer.request_id,
+            permissions=tuple(granted),
+            deadline=answer.deadline,
+            refused=answer.refused,
+        )
     )
 
 
-def _show(answer: wire.PermissionResponse, output: str) -> None:
+async def _withdrawn(client: Client, user: str, found: Awaited) -> Awaited:
+    """Nobody waits for the rest any more: it must not stand in others' way."""
+    request_id = found.answer.request_id
+    command = wire.Command(user=user, command="REJECT", request_id=request_id)
+    try:
+        answer = await client.ask("managerequestrequest", command, wire.Requests)
+    except QuorateError:
+        return replace(found, stays=True)
+    gone = answer.status.code in ("OK", "WRONG_REQUEST")
+    left = msgspec.structs.replace(found.answer, request_id="") if gone else found.answer
+    return replace(found, answer=left, withdrawn=request_id if gone else "", stays=not gone)
+
+
+def _show(found: Awaited, output: str) -> None:
+    answer = found.answer
+    request_id = answer.request_id
+    stopped = bool(found.withdrawn) or found.stays
+
     def lines() -> None:
         show_permissions(answer.permissions)
         if answer.permissions and answer.status.reason and answer.status.code in GOOD_CODES:
             click.echo(f"note: {answer.status.reason}", err=True)
-        show_refusals(answer.refused)
-        if answer.request_id:
-            click.echo(f"stored as {answer.request_id}; `quorate maintenance check {answer.request_id}` asks again")
+        if stopped:
+            _tell_what_stays(found)
+            return
+        show_refusals(answer.refused, told=answer.status.reason)
+        if request_id:
+            click.echo(f"stored as {request_id}; `quorate maintenance check {request_id}` asks again")
         if answer.deadline > now():
             click.echo(f"the answer can change at {moment(answer.deadline)} at the earliest, or when something changes")
 
-    show(answer, output, lines)
+    if not stopped:
+        show(answer, output, lines)
+        return
+    if output == "json":
+        withdrawn = {"Withdrawn": found.withdrawn} if found.withdrawn else {}
+        print_documents([{**msgspec.to_builtins(answer), **withdrawn}], "json")
+    else:
+        lines()
+    raise SystemExit(INTERRUPTED)
+
+
+def _tell_what_stays(found: Awaited) -> None:
+    """To whoever stopped waiting."""
+    request_id, held = found.answer.request_id, " ".join(permission.id for permission in found.answer.permissions)
+    if found.withdrawn:
+        click.echo(f"{found.withdrawn} is withdrawn: nothing of it waits any more", err=True)
+    else:
+        click.echo(f"{request_id} stays stored, and others wait behind it: {_ends(request_id)} ends it", err=True)
+    if held:
+        click.echo(f"what was granted is still held: `quorate maintenance done {held}` ends it", err=True)
+
+
+def _ends(request_id: str) -> str:
+    return f"`quorate maintenance withdraw {request_id}`"

@@ -6,6 +6,7 @@ finished, the broker which permissions and which request are still ours.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """By which the broker's stored request is known as ours."""
+        """For those who ask why."""
         return f"rolling restart {self.run}"
 
 
@@ -64,6 +65,7 @@ class Journal:
             raise ConfigError(f"{path} is there already: go on with it by --resume {path}, or name another") from None
         except OSError as error:
             raise ConfigError(f"the journal {path} cannot be written: {error.strerror}") from None
+        _lock(file, path)
         journal = cls(path, header, (), file)
         journal._append(header)
         return journal
@@ -81,6 +83,7 @@ class Journal:
             raise ConfigError(f"the journal {path} cannot be read: {error.strerror}") from None
         except msgspec.DecodeError as error:
             raise ConfigError(f"{path} is not the journal of a rolling restart: {error}") from None
+        _lock(file, path)
         file.seek(-len(cut_off), os.SEEK_END)
         file.truncate()
         return cls(path, header, lines, file)
@@ -103,3 +106,12 @@ class Journal:
         self._file.write(msgspec.json.encode(line) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """One process at a time goes on with a run; the lock ends with the process."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise ConfigError(f"the run of {path} goes on in another process: wait for its end, or stop it first") from None

@@ -143,11 +143,20 @@ def log(where: Where, record_type: str | None, since: datetime | None, limit: in
             if not follow:
                 show(answer, output, partial(_lines, answer))
                 return
-            _lines(answer)
+            _follow(answer, output)
             start = max((record.timestamp + 1 for record in answer.log_records), default=start)
             await asyncio.sleep(2)
 
     run(where, ask)
+
+
+def _follow(answer: wire.Log, output: str) -> None:
+    """A stream has no end at which it could be one document: a line of JSON for each record."""
+    if output == "text":
+        _lines(answer)
+        return
+    for record in answer.log_records:
+        click.echo(msgspec.json.encode(record))
 
 
 def _lines(answer: wire.Log) -> None:

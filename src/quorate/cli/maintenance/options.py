@@ -137,11 +137,14 @@ def show(answer: wire.Message, output: str, lines: Callable[[], None]) -> None:
         raise SystemExit(1)
 
 
-def show_refusals(refused: Sequence[wire.Action]) -> None:
-    """Each action that is not granted, why, and who is in the way."""
+def show_refusals(refused: Sequence[wire.Action], *, told: str = "") -> None:
+    """Each action that is not granted, why (unless that is ``told`` anyway), and who is in the way."""
     for action in refused:
         issue = action.issue or wire.Issue()
-        click.echo(f"{action.subject}: {issue.message}")
+        if not issue.message or not told.endswith(issue.message):
+            click.echo(f"{action.subject}: {issue.message}")
+        elif issue.blockers:
+            click.echo(f"{action.subject}:")
         for blocker in issue.blockers:
             parts = [blocker.object, blocker.lock.lower().replace("_", " "), blocker.id]
             parts += [f"of {blocker.owner}"] * bool(blocker.owner)

@@ -71,7 +71,7 @@ def extend(where: Where, ids: tuple[str, ...], span: int, dry_run: bool, output:
         if answer.status.code in GOOD_CODES:
             show_permissions(answer.permissions)
         else:
-            show_refusals([each.action for each in answer.permissions])
+            show_refusals([each.action for each in answer.permissions], told=answer.status.reason)
 
     show(answer, output, lines)
 

@@ -64,15 +64,24 @@ def plan(
 
 @click.command("ok-to-stop")
 @click.argument("hosts", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Of every host of the cluster; so it is without names too.")
 @click.option("--for", "duration", type=SPAN, help="How long each host is away; default: the broker's.")
 @mode_option
 @ignore_tenants_option
 @json_or_text
 @connected
 def ok_to_stop(
-    where: Where, hosts: tuple[str, ...], duration: int | None, mode: str, ignore_tenants: bool, output: str
+    where: Where,
+    hosts: tuple[str, ...],
+    everything: bool,
+    duration: int | None,
+    mode: str,
+    ignore_tenants: bool,
+    output: str,
 ) -> None:
     """Find the largest set of hosts (of those named, or of all) that may stop now, together. It reserves nothing."""
+    if hosts and everything:
+        raise click.UsageError("name hosts, or --all")
     answer = run(
         where,
         lambda client: client.ask(

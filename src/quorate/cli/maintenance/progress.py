@@ -69,7 +69,7 @@ class Bar:
 
 
 class JsonLines:
-    """A line for each event."""
+    """A line for each event, and one for the end."""
 
     def began(self, host: str) -> None:
         """It runs."""
@@ -82,6 +82,10 @@ class JsonLines:
     def waiting(self, why: str) -> None:
         """Nothing can be begun."""
         self._line(event="waiting", reason=why)
+
+    def over(self, **fields: Any) -> None:
+        """The whole of it is over: the last line."""
+        self._line(event="over", **fields)
 
     @staticmethod
     def _line(**fields: Any) -> None:

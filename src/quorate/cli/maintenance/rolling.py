@@ -3,15 +3,19 @@
 It asks for all hosts that are left in one stored request, which keeps its place in the queue, and begins with whatever
 is granted. After a failure nothing new is begun, what runs is waited for, and the failed host keeps its permission: it
 may be down, and then nobody else may go. Everything can be taken up again from the journal and the broker.
+
+Every run has a name, which the broker knows. A permission without that name is somebody else's, also if it is the same
+user's, and hosts that another run has to do with are refused by the broker. A run that is stopped gives back what it
+did not use, and its place in the queue, before it waits for what runs: whoever stopped it does not wait in the queue.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from quorate.cli.maintenance import wire
 from quorate.cli.maintenance.journal import Journal, Line
@@ -61,6 +65,11 @@ class Outcome:
     left: int
     #: What a person must know: refused, given up, stopped.
     message: str = ""
+    #: Permissions that are still held, by their hosts; and of these hosts, those whose command still runs.
+    held: Mapping[str, str] = field(default_factory=dict, compare=False)
+    running: tuple[str, ...] = field(default=(), compare=False)
+    #: The request that kept its place in the queue, and does not any more.
+    withdrawn: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)
@@ -83,21 +92,36 @@ class Rolling:
     _running: dict[asyncio.Task[int], wire.Permission] = field(default_factory=dict)
     _request_id: str = ""
     _deadline: int = 0
-    _failed: list[str] = field(default_factory=list)
+    _failed: dict[str, str] = field(default_factory=dict)
     _message: str = ""
+    _withdrawn: str = ""
 
     async def run(self) -> Outcome:
         """Until every host is finished, or something stops it."""
         await self._take_up()
         while not self._over():
             await self._begin()
-            if not self._running and not self._may_begin():
+            if not self._may_begin():
                 break
             await self._something()
         await self._drain()
-        header = self.journal.header
-        finished = sum(self.journal.finished(host) for host in header.hosts)
-        return Outcome(finished, tuple(self._failed), len(header.hosts) - finished, self._message)
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """How far it is, whatever ended it."""
+        hosts = self.journal.header.hosts
+        finished = sum(self.journal.finished(host) for host in hosts)
+        running = {permission.action.host: permission.id for permission in self._running.values()}
+        unused = {permission.action.host: permission.id for permission in self._ready}
+        return Outcome(
+            finished,
+            tuple(self._failed),
+            len(hosts) - finished,
+            self._message,
+            held=self._failed | running | unused,
+            running=tuple(running),
+            withdrawn=self._withdrawn,
+        )
 
     def _over(self) -> bool:
         return not (self._ready or self._running or self._request_id)
@@ -117,22 +141,19 @@ class Rolling:
         self._request_id = ""
         held = await self._ask("managepermissionrequest", self._command("LIST"), wire.Permissions)
         for permission in held.permissions:
-            if self._was_used(permission):
+            if permission.run != header.run:
+                continue
+            if self.journal.finished(permission.action.host):  # we were killed before the broker was told
                 await self._ask("managepermissionrequest", self._command("DONE", permission.id), wire.Permissions)
             elif permission.action.host in left and not permission.action.devices:
                 self._ready.append(permission)
                 left.discard(permission.action.host)
         stored = await self._ask("managerequestrequest", self._command("LIST"), wire.Requests)
         for request in stored.requests:
-            if request.reason == header.reason:
+            if request.run == header.run:
                 self._request_id = request.request_id
                 left -= {action.host for action in request.actions}
         await self._request([host for host in header.hosts if host in left])
-
-    def _was_used(self, permission: wire.Permission) -> bool:
-        """Its host is finished, and we were killed before the broker was told."""
-        host = permission.action.host
-        return self.journal.finished(host) and self.journal.last[host].permission == permission.id
 
     async def _request(self, hosts: list[str]) -> None:
         if not hosts:
@@ -149,6 +170,7 @@ class Rolling:
             reason=header.reason,
             tenant_policy=header.tenant_policy,
             availability_mode=MODES[header.mode],
+            run=header.run,
         )
         await self._take("permissionrequest", asked)
 
@@ -202,13 +224,13 @@ class Rolling:
 
     async def _something(self) -> None:
         """Wait until a host is finished, more may be granted, or somebody stops us."""
-        asking = bool(self._request_id) and self._may_begin() and not self._ready
-        waits: set[asyncio.Future[object]] = {asyncio.ensure_future(self.stop.wait())}
+        asking = bool(self._request_id) and not self._ready
+        waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self.stop.wait())}
         if asking:
             waits.add(asyncio.ensure_future(self.next_time(self._request_id, self._deadline)))
-        stopped = self.stop.is_set()
         try:
-            await asyncio.wait({*self._running, *(waits if not stopped else ())}, return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {*self._running, *waits}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in waits:
                 each.cancel()
@@ -226,22 +248,27 @@ class Rolling:
                 self.journal.add(Line(event="succeeded", host=host, at=self.now(), permission=permission.id))
                 await self._ask("managepermissionrequest", self._command("DONE", permission.id), wire.Permissions)
             else:
-                self._failed.append(host)
+                self._failed[host] = permission.id
                 self.journal.add(
                     Line(event="failed", host=host, at=self.now(), permission=permission.id, exit_code=code)
                 )
 
     async def _drain(self) -> None:
-        """What was granted and not begun is given back; what runs is waited for."""
-        while self._running:
-            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            await self._collect()
+        """What was granted and not begun is given back, and the place in the queue; then what runs is waited for."""
+        if self._request_id:
+            withdrawal = self._command("REJECT", request_id=self._request_id)
+            await self._ask("managerequestrequest", withdrawal, wire.Requests)
+            self._withdrawn, self._request_id = self._request_id, ""
         if self._ready:
             unused = self._command("DONE", *(permission.id for permission in self._ready))
             await self._ask("managepermissionrequest", unused, wire.Permissions)
             self._ready.clear()
-        if self._request_id and not self.stop.is_set():
-            await self._ask("managerequestrequest", self._command("REJECT", request_id=self._request_id), wire.Requests)
+        while self._running:
+            if self.stop.is_set():
+                hosts = ", ".join(permission.action.host for permission in self._running.values())
+                self.progress.waiting(f"{hosts} must end first; nothing new is begun. Ctrl-C once more leaves at once")
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            await self._collect()
 
     def _command(
         self, command: str, *permissions: str, deadline: int | None = None, request_id: str = ""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shlex
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from quorate.cli.maintenance.options import (
     now,
     tenant_policy,
 )
+from quorate.errors import ConfigError
 
 if TYPE_CHECKING:
     from quorate.cli.maintenance.rolling import Outcome, Progress
@@ -45,6 +48,7 @@ TIMED_OUT = 124
 @click.option("--keep-going", is_flag=True, help="Go on with others after a failure.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Where to remember how far it is.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with the run of this journal.")
+@click.option("--take-over", metavar="RUN", help="Go on with what is left of a run that died with its journal.")
 @mode_option
 @ignore_tenants_option
 @json_or_text
@@ -61,6 +65,7 @@ def rolling_restart(
     keep_going: bool,
     journal: Path | None,
     resume: Path | None,
+    take_over: str | None,
     mode: str,
     ignore_tenants: bool,
     output: str,
@@ -69,22 +74,28 @@ def rolling_restart(
 
     Each host's command must end when the host is back and well: then the broker is told, and others may go. After a
     failure nothing new is begun; the failed host keeps its permission, because it may be down. SIGINT and SIGTERM let
-    what runs finish. In both cases --resume goes on.
+    what runs finish, and withdraw what waits; a second one leaves at once. In all cases --resume goes on. Hosts that
+    another run has to do with are refused, with its name.
+
+    -o json prints lines of JSON, one for each event, the last with "event": "over"; what commands print goes to stderr.
     """
     if resume is not None:
-        if hosts or everything or command:
+        if hosts or everything or command or take_over:
             raise click.UsageError("--resume goes on with the hosts and the command of its journal")
         kept = Journal.resume(resume)
     else:
         if command is None:
             raise click.UsageError("what is to be done with a host? Say it with --run")
-        if bool(hosts) == everything:
+        if take_over is not None and (hosts or everything):
+            raise click.UsageError("--take-over goes on with the hosts that are left of that run")
+        if take_over is None and bool(hosts) == everything:
             raise click.UsageError("name hosts, or --all")
-        identity = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
+        # Unique on every machine: by its name the broker knows what is ours.
+        identity = take_over or f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{secrets.token_hex(3)}"
         header = Header(
             run=identity,
             user=where.who(),
-            hosts=hosts or asyncio.run(_every_host(where)),
+            hosts=tuple(dict.fromkeys(hosts)) or asyncio.run(_hosts(where, take_over)),
             command=command,
             services=services,
             mode=mode,
@@ -99,10 +110,20 @@ def rolling_restart(
     _tell(outcome, kept, output)
 
 
-async def _every_host(where: Where) -> tuple[str, ...]:
+async def _hosts(where: Where, run: str | None) -> tuple[str, ...]:
+    """What the broker still has of a run; or every host of the cluster."""
     async with connect(where) as client:
-        answer = await client.ask("clusterstaterequest", None, wire.ClusterState)
-    return tuple(dict.fromkeys(host.name for host in answer.state.hosts))
+        if run is None:
+            answer = await client.ask("clusterstaterequest", None, wire.ClusterState)
+            return tuple(dict.fromkeys(host.name for host in answer.state.hosts))
+        command = wire.Command(user=where.who(), command="LIST")
+        held = await client.ask("managepermissionrequest", command, wire.Permissions)
+        stored = await client.ask("managerequestrequest", command, wire.Requests)
+    found = [permission.action.host for permission in held.permissions if permission.run == run]
+    found += [action.host for request in stored.requests if request.run == run for action in request.actions]
+    if not found:
+        raise ConfigError(f"the broker has nothing of a run {run} of {where.who()}: it is over, or was another user's")
+    return tuple(dict.fromkeys(found))
 
 
 async def _run(
@@ -113,29 +134,45 @@ async def _run(
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+
+    def signalled() -> None:
+        if stop.is_set():
+            task.cancel()
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, signalled)
     async with connect(where) as client:
         with _shown(journal, output) as progress:
-            return await Rolling(
+            rolling = Rolling(
                 journal=journal,
                 broker=client,
-                work=lambda host: _work(journal.header.command, host, timeout),
+                work=lambda host: _work(journal.header.command, host, timeout, output),
                 next_time=lambda request_id, deadline: next_time(client, journal.header.user, request_id, deadline),
                 now=now,
                 progress=progress,
                 at_once=at_once,
                 keep_going=keep_going,
                 stop=stop,
-            ).run()
+            )
+            try:
+                return await rolling.run()
+            except asyncio.CancelledError:
+                return rolling.outcome()
 
 
-async def _work(command: str, host: str, timeout: int | None) -> int:
-    """The command for one host, in a session of its own: a terminal's Ctrl-C is for us, not for it."""
+async def _work(command: str, host: str, timeout: int | None, output: str) -> int:
+    """The command for one host, in a session of its own: a terminal's Ctrl-C is for us, not for it.
+
+    What it prints is not ours: where our output is for a program, it goes to stderr.
+    """
     process = await asyncio.create_subprocess_shell(
         command.replace("{host}", shlex.quote(host)),
         env={**os.environ, "QUORATE_HOST": host},
         stdin=asyncio.subprocess.DEVNULL,
+        stdout=sys.stderr if output == "json" else None,
         start_new_session=True,
     )
     try:
@@ -161,26 +198,38 @@ def _shown(journal: Journal, output: str) -> Iterator[Progress]:
 
 def _tell(outcome: Outcome, journal: Journal, output: str) -> None:
     if output == "json":
-        from quorate.cli.output import print_documents
+        from quorate.cli.maintenance.progress import JsonLines
 
-        print_documents(
-            [
-                {
-                    "finished": outcome.finished,
-                    "failed": list(outcome.failed),
-                    "left": outcome.left,
-                    "message": outcome.message,
-                    "journal": str(journal.path),
-                }
-            ],
-            "json",
+        JsonLines().over(
+            run=journal.header.run,
+            finished=outcome.finished,
+            failed=list(outcome.failed),
+            left=outcome.left,
+            message=outcome.message,
+            held=dict(outcome.held),
+            running=list(outcome.running),
+            withdrawn=outcome.withdrawn,
+            journal=str(journal.path),
         )
-    elif not outcome.left:
+    elif outcome.left:
+        _tell_what_is_left(outcome, journal)
+    else:
         click.echo(f"all {outcome.finished} hosts are done")
-    if not outcome.left:
-        return
+    if outcome.left:
+        raise SystemExit(1)
+
+
+def _tell_what_is_left(outcome: Outcome, journal: Journal) -> None:
     click.echo(f"{outcome.finished} hosts are done, {outcome.left} are not. {outcome.message}".rstrip(), err=True)
-    for host in outcome.failed:
-        click.echo(f"{host} failed and keeps its permission, because it may be down", err=True)
+    if outcome.withdrawn:
+        click.echo(f"{outcome.withdrawn}, the request for what is left, is withdrawn: it blocks nobody", err=True)
+    for host, permission in outcome.held.items():
+        if host in outcome.failed:
+            why = "failed and keeps its permission, because it may be down"
+        elif host in outcome.running:
+            why = "keeps its permission, and its command still runs"
+        else:
+            why = "keeps its permission, and was not begun"
+        well = f"quorate maintenance done {permission} --user {journal.header.user}"
+        click.echo(f"{host} {why}: {permission}. When it is well: {well}", err=True)
     click.echo(f"go on with: quorate maintenance rolling-restart --resume {journal.path}", err=True)
-    raise SystemExit(1)

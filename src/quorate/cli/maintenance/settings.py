@@ -38,8 +38,7 @@ def config(where: Where, output: str) -> None:
     """Show the settings in force; durations are microseconds."""
     answer = run(where, lambda client: client.ask("getconfigrequest", Nothing(), Configuration))
     if answer.status.code not in GOOD_CODES:
-        click.echo(f"{answer.status.code}: {answer.status.reason}", err=True)
-        raise SystemExit(1)
+        show(wire.OnlyStatus(status=answer.status), output, lambda: None)
     print_documents([answer.config], output)
 
 

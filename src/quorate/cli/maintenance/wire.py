@@ -67,6 +67,7 @@ class PermissionRequest(Message, frozen=True):
     tenant_policy: str = "DEFAULT"
     availability_mode: str = "MODE_MAX_AVAILABILITY"
     priority: int = 0
+    run: str = ""
 
 
 class Permission(Message, frozen=True):
@@ -75,6 +76,8 @@ class Permission(Message, frozen=True):
     id: str = ""
     action: Action = Action()
     deadline: int = 0
+    #: Of the rolling restart that it was given to.
+    run: str = ""
 
 
 class PermissionResponse(Message, frozen=True):
@@ -119,6 +122,7 @@ class ScheduledRequest(Message, frozen=True):
     availability_mode: str = ""
     priority: int = 0
     position: int = 0
+    run: str = ""
 
 
 class Requests(Message, frozen=True):

@@ -31,7 +31,8 @@ def check_run(model: ClusterModel, book: Book, asked: RequestEntry) -> None:
             told = ", ".join(hosts[:_NAMED]) + (f" and {len(hosts) - _NAMED} more" if len(hosts) > _NAMED else "")
             raise Declined(
                 StatusCode.WRONG_REQUEST,
-                f"run {entry.run} of {entry.owner} restarts {told} ({entry.id}): wait for its end, or go on with it",
+                f"run {entry.run} of {entry.owner} is restarting {told} ({entry.id}): wait for its end, or go on "
+                f"with it (rolling-restart --resume JOURNAL, or --take-over {entry.run})",
             )
 
 
