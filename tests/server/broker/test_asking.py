@@ -36,6 +36,7 @@ ASKED: list[tuple[Any, dict[str, Any], Any]] = [
             "TenantPolicy": "NONE",
             "AvailabilityMode": "MODE_FORCE_RESTART",
             "Priority": -3,
+            "Run": "20260101T000000-1-abc",
         },
         m.PermissionRequest(
             user="u",
@@ -54,6 +55,7 @@ ASKED: list[tuple[Any, dict[str, Any], Any]] = [
             tenant_policy=TenantPolicy.NONE,
             availability_mode=AvailabilityMode.FORCE_RESTART,
             priority=-3,
+            run="20260101T000000-1-abc",
         ),
     ),
     (questions.check_request, {"User": "u", "RequestId": "u-r-1"}, m.CheckRequest(user="u", request_id="u-r-1")),
