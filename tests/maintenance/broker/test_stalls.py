@@ -127,6 +127,20 @@ async def test_a_large_question_before_a_long_queue_lets_everybody_through(
         assert rounds.seconds < LONGEST, f"{what}: the loop stood still"
 
 
+async def test_of_who_is_in_the_way_the_ledger_keeps_a_few_and_the_answer_tells_all(desk: Desk) -> None:
+    desk.model.remove_group(0)
+    await desk.ask("h1", user="bob")
+    for number in range(9):
+        await desk.ask("h1", user=f"user-{number}", schedule=True)
+    answer = await desk.ask("h1", schedule=True)
+    (refused,) = answer.refused
+    assert refused.issue is not None
+    assert len(refused.issue.blockers) == 10
+    stored = desk.broker.ledger.requests[-1].actions[0].issue
+    assert stored is not None
+    assert (stored.message, stored.blockers) == (refused.issue.message, refused.issue.blockers[:3])
+
+
 async def test_a_request_is_weighed_anew_when_the_cluster_changes_in_between(desk: Desk) -> None:
     """What was true of the first actions is not true any more: the answer is that of the cluster in the end."""
     desk.model.remove_group(0)

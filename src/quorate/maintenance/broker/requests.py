@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quorate.api.maintenance.action import MAX_ACTIONS, AvailabilityMode, StatusCode
 from quorate.api.names import broker_id
 from quorate.api.names import request as request_name
@@ -38,6 +40,9 @@ from quorate.maintenance.moments import later
 from quorate.maintenance.slices import Disturbed, weigh
 
 log = get_logger(__name__)
+
+#: Of each action that waits. 1,095 requests of six actions with sixteen each were 13 MB to be encoded at every write.
+STORED_BLOCKERS: Final = 3
 
 
 class Requests:
@@ -237,8 +242,16 @@ def _again(entry: RequestEntry, mode: AvailabilityMode | None) -> RequestEntry:
 
 def _rest(entry: RequestEntry, evaluation: Evaluation, now: int) -> RequestEntry:
     """What stays stored. An object is its own sign of life: looking at it again and again writes nothing."""
-    rest = replace(entry, actions=evaluation.left)
+    rest = replace(entry, actions=tuple(_in_short(action) for action in evaluation.left))
     return rest if entry.object_uid else renewed(rest, now, evaluation.deadline)
+
+
+def _in_short(action: Action) -> Action:
+    """With the first few of those in its way: all are in the answer, and the whole ledger is written every time."""
+    issue = action.issue
+    if issue is None or len(issue.blockers) <= STORED_BLOCKERS:
+        return action
+    return replace(action, issue=replace(issue, blockers=issue.blockers[:STORED_BLOCKERS]))
 
 
 def _serve(draft: Draft, entry: RequestEntry, evaluation: Evaluation) -> None:
