@@ -77,8 +77,6 @@ class Permissions:
         if deadline is None or not 0 <= deadline <= FOREVER:
             raise wrong(f"Deadline is {deadline}: EXTEND needs the new one, in microseconds since 1970")
         now = core.weigh()
-        if deadline > (latest := later(now, longest(core.config.quotas, user))):
-            raise wrong(f"Deadline is {deadline}: allowed is {latest} at most (quotas.duration of the BrokerConfig)")
         if asked.dry_run:
             entries = own_permissions(core.book, asked.permissions, user)
             self._check(entries, deadline, now)
@@ -94,9 +92,8 @@ class Permissions:
     def _check(self, entries: list[PermissionEntry], deadline: int, now: int) -> None:
         """Declined if some of them cannot last that long. Less time is always granted."""
         refused = []
-        for entry in entries:
-            if deadline <= entry.deadline:
-                continue
+        longer = [entry for entry in entries if deadline > entry.deadline]
+        for entry in longer:
             refusal = may_extend(
                 self._core.model,
                 entry,
@@ -110,6 +107,11 @@ class Permissions:
                 refused.append(replace(entry, action=replace(entry.action, issue=refusal.issue)))
         if refused:
             raise _NotExtended(refused)
+        for entry in longer:
+            latest = later(now, longest(self._core.config.quotas, entry.owner))
+            if deadline > latest:
+                allowed = f"allowed is {latest} at most (quotas.duration of the BrokerConfig)"
+                raise wrong(f"Deadline is {deadline}: {allowed}")
 
     def _shown(self, status: Status, entries: Iterable[PermissionEntry]) -> ManagePermissionResponse:
         shown = tuple(permission(self._core.model, entry) for entry in entries)
