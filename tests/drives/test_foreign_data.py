@@ -33,6 +33,7 @@ def test_what_is_not_ours_is_told_of_and_not_wiped(filesystem: str, partitions: 
             drive = await lab.again(drive)
             assert drive.status.foreign_data == named.format(path=path)
             assert not drive.spec.is_clean
+            assert (await lab.events(drive)).count("DriveHasData") == 1
 
             await lab.annotate(drive, health="BAD")
             drive = await lab.until_phase(drive, RELEASED)
@@ -51,5 +52,7 @@ def test_what_is_not_ours_is_told_of_and_not_wiped(filesystem: str, partitions: 
             drive = await lab.until_phase(drive, REMOVED)
             await lab.sleep(70)
             assert (await lab.again(drive)).status.foreign_data == ""
+            told = await lab.events(drive)
+            assert (told.count("DriveHasData"), told.count("DriveClean")) == (1, 1)
 
     run(main, seed=7)

@@ -459,3 +459,22 @@ def test_what_is_being_copied_counts_although_somebody_deletes_its_volume_object
             assert most == 2, "no more than maxMovesPerNode"
 
     run(main, seed=3)
+
+
+def test_a_drive_that_is_out_and_is_set_bad_by_a_person_has_its_events_too() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            node = await lab.node_of("v-0")
+            drive = await lab.drive(node)
+            lab.lab.cluster.inject(faults.DrivePull(node=node, drive="1"))
+            await lab.sleep(60)
+            # Within its grace nobody has given it up yet.
+            assert (await lab.again(drive)).status.operational_status is OPERATIVE
+            await lab.annotate(drive, health="BAD")
+            await lab.until_phase(drive, RELEASED)
+            told = await lab.events(drive)
+            for reason in ("DriveStatusOffline", "DriveHealthOverridden", "MissingDriveReplacementInitiated"):
+                assert told.count(reason) == 1, told
+
+    run(main, seed=52)

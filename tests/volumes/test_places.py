@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from quorate.api import annotation_keys, labels
+from quorate.api.conditions import merge
+from quorate.api.conditions.disks import Schedulable
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.meta import ObjectMeta
 from quorate.api.storage import ReplicatedVolumeReplica
@@ -17,12 +19,14 @@ from quorate.api.storage.configuration import Replication, Topology
 from quorate.api.storage.datamesh import FormationPhase
 from quorate.api.struct import replace
 from quorate.engine import Patch
+from quorate.placement import objections
 from quorate.volumes.disks import Disk
 from quorate.volumes.places import find_places, give_back, needed, withdrawals, writes
 from quorate.volumes.view import ReplicaView, VolumeView
 from tests.volumes.volume.making import (
     EXTENT,
     GI,
+    NOW,
     TB,
     A,
     D,
@@ -236,3 +240,21 @@ def test_what_a_replica_has_or_asks_for_is_not_given_back() -> None:
 @pytest.mark.parametrize("replicas", [(), (unscheduled(0, D),)])
 def test_without_a_configuration_there_are_no_places(replicas: tuple[ReplicaView, ...]) -> None:
     assert find_places(picture(volume(), replicas)).placement.choices == {}
+
+
+@pytest.mark.parametrize("low_space", [False, True])
+def test_a_disk_that_is_exactly_full_has_no_room_and_is_not_closed(low_space: bool) -> None:
+    full = ledger(1, {name(0): granted(GI)}, available=GI)
+    if low_space:
+        told = merge(full.status.conditions, [Schedulable.LOW_SPACE("less than 5 % is free")], now=NOW)
+        full = replace(full, status=replace(full.status, conditions=told))
+    room = Disk(full, EXTENT).room
+    assert (room.free, room.closed) == (0, "")
+    assert objections.to_room(room, False, EXTENT) is objections.Objection.NO_ROOM
+
+
+def test_a_disk_below_its_low_water_mark_takes_nothing_new_whatever_may_still_be_granted() -> None:
+    low = ledger(1, {name(0): granted(GI)}, available=2 * GI)
+    told = merge(low.status.conditions, [Schedulable.LOW_SPACE("less than 5 % is free")], now=NOW)
+    room = Disk(replace(low, status=replace(low.status, conditions=told)), EXTENT).room
+    assert "LowSpace" in room.closed

@@ -91,6 +91,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
     verdicts = (
         opinion.verdict,
         report.present(each),
+        report.clean(each),
         report.released(each, phase),
         report.removed(each, phase, view),
         report.light(each),

@@ -7,8 +7,8 @@ from typing import Final
 
 from quorate.api import conditions
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import DriveHealth, DriveStatus, OperationalStatus
-from quorate.api.conditions.drive import Healthy, Present
+from quorate.api.baremetal.drive import DriveHealth, DriveStatus, OperationalStatus, Presence
+from quorate.api.conditions.drive import Clean, Healthy, Present
 from quorate.drives import asked
 from quorate.drives.health import NOT_TRUSTED, Opinion
 from quorate.engine import PlanEvent
@@ -41,6 +41,7 @@ def of_change(drive: Drive, after: DriveStatus, opinion: Opinion, hint: str = ""
         yield PlanEvent(drive, "DriveAnnotationMisunderstood", unclear, warning=True)
     yield from _health(drive, before, opinion)
     yield from _presence(drive, after, hint)
+    yield from _data(drive, after)
     yield from _phase(drive, before.operational_status, after, opinion)
 
 
@@ -52,11 +53,12 @@ def closed(drive: Drive, successor: Drive) -> PlanEvent:
 
 def _health(drive: Drive, before: DriveStatus, opinion: Opinion) -> Iterator[PlanEvent]:
     recovered = before.health in NOT_TRUSTED
-    if before.health is opinion.health or (opinion.trusted and not recovered):
-        return
     known = conditions.find(before.conditions, Healthy)
     if opinion.overridden and (known is None or known.reason != opinion.verdict.reason):
+        # Also where it changes nothing: who speaks now is a person.
         yield PlanEvent(drive, "DriveHealthOverridden", opinion.verdict.message, warning=True)
+    if before.health is opinion.health or (opinion.trusted and not recovered):
+        return
     warning = opinion.health is not DriveHealth.GOOD
     message = f"Its health is {opinion.health}: {opinion.verdict.message}"
     yield PlanEvent(drive, _OF_HEALTH[opinion.health], message, warning=warning)
@@ -71,6 +73,17 @@ def _presence(drive: Drive, after: DriveStatus, hint: str) -> Iterator[PlanEvent
         yield PlanEvent(drive, "DriveStatusOffline", f"The device is gone.{hint}", warning=not expected)
     elif before.reason == Present.OFFLINE.code:
         yield PlanEvent(drive, "DriveStatusOnline", f"The device is back.{_put_back(drive)}")
+
+
+def _data(drive: Drive, after: DriveStatus) -> Iterator[PlanEvent]:
+    before, now = (conditions.find(status.conditions, Clean) for status in (drive.status, after))
+    known = before.reason if before is not None else Clean.CLEAN.code
+    if now is None or now.reason == known:
+        return
+    if now.reason == Clean.HAS_DATA.code:
+        yield PlanEvent(drive, "DriveHasData", now.message)
+    elif known == Clean.HAS_DATA.code:
+        yield PlanEvent(drive, "DriveClean", now.message)
 
 
 def _put_back(drive: Drive) -> str:
@@ -89,7 +102,8 @@ def _phase(drive: Drive, before: OperationalStatus | None, after: DriveStatus, o
         else:
             yield PlanEvent(drive, "DriveReleaseCancelled", f"It stays: {opinion.verdict.message}")
         return
-    if phase is OperationalStatus.RELEASING and opinion.verdict.reason == Healthy.MISSING.code:
+    if phase is OperationalStatus.RELEASING and after.presence is Presence.OFFLINE:
+        # By itself after its grace, or because somebody says that it is bad.
         yield PlanEvent(drive, "MissingDriveReplacementInitiated", opinion.verdict.message)
     said = after.detachment
     if phase is OperationalStatus.REMOVED and said is not None and not said.light:

@@ -9,7 +9,7 @@ from quorate.api import conditions
 from quorate.api.annotation_keys import Replacement
 from quorate.api.baremetal.drive import DriveHealth, OperationalStatus, Presence
 from quorate.api.conditions import Verdict
-from quorate.api.conditions.drive import LocateLight, Present, Released, Removed
+from quorate.api.conditions.drive import Clean, LocateLight, Present, Released, Removed
 from quorate.drives import asked, removal
 from quorate.drives.health import NOT_TRUSTED, Opinion
 from quorate.drives.phases import Release, Removal
@@ -98,6 +98,19 @@ def present(view: DriveView) -> Verdict:
         case Presence.OFFLINE:
             return Present.OFFLINE()
     return Present.NOT_REPORTED()
+
+
+def clean(view: DriveView) -> Verdict:
+    """Whether nothing of anybody else's is on it; of a device that is away, as it was."""
+    status = view.drive.status
+    known = conditions.find(status.conditions, Clean)
+    if status.presence is Presence.OFFLINE and known is not None:
+        return Clean.mirror(known)
+    if view.drive.spec.is_system:
+        return Clean.SYSTEM()
+    found = filter(None, (status.foreign_data, *status.unmanaged_volumes))
+    listed = ", ".join(found)
+    return Clean.HAS_DATA(shortened(f"On it: {listed}.", _LENGTH)) if listed else Clean.CLEAN()
 
 
 def light(view: DriveView) -> Verdict:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from quorate.api import names
+from quorate.api.conditions.disks import Rejection
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.storage import LVMVolumeGroup, ReplicatedStoragePool
 from quorate.disks import requests
@@ -20,6 +21,8 @@ from quorate.engine import Reader
 from quorate.placement.request import Room
 
 LEDGER_OF_DISK: Final = "ledger of a disk"
+#: Refusals that say no more than that there is no room.
+_FOR_SPACE: Final = (Rejection.NO_SPACE.code, Rejection.LOW_SPACE.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,10 @@ class Disk:
 
     def __post_init__(self) -> None:
         refused = requests.refusal(self.ledger, entry_of(""), 1)
-        closed = requests.describe(self.ledger, refused) if refused is not None else ""
+        # A disk that is merely full takes whatever there is room for: that there is none is said as such.
+        full = self.ledger.status.storage_scheduled == self.ledger.status.storage_available
+        for_space = refused is not None and refused.reason in _FOR_SPACE
+        closed = requests.describe(self.ledger, refused) if refused is not None and not (full and for_space) else ""
         room = Room(requests.room(self.ledger), self.extent, closed, requests.unanswered(self.ledger))
         object.__setattr__(self, "room", room)
 

@@ -32,6 +32,18 @@ class Present(ConditionType):
     NOT_REPORTED = unknown("NotReported", "Its node's agent has not said yet.")
 
 
+class Clean(ConditionType):
+    """Nothing is on the device but what is ours."""
+
+    CLEAN = true("Clean", "Nothing of anybody else's is on it.")
+    SYSTEM = false("System", "The node runs from it.")
+    HAS_DATA = false(
+        "HasData",
+        "Something is on it that is not ours, or that no object stands for: it is neither moved nor wiped.",
+        "The message says what. Save what is needed; then wipe it by hand, or remove the logical volumes.",
+    )
+
+
 class Released(ConditionType):
     """Of a Drive: everything on it has left. Of a Volume: it may go."""
 
