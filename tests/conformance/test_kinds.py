@@ -7,9 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
+import yaml
 
 from quorate.api import all_kinds
 from quorate.api.kind import Kind
+from quorate.api.longhorn import DiskSchedule
 from quorate.api.maintenance import BrokerLedger
 from tests.conformance.instances import instance, part
 from tests.conformance.targets import facade, real
@@ -104,6 +106,87 @@ async def test_an_empty_text_is_base64_to_nobody(apiserver: ApiServer, tmp_path:
         ]
         assert codes == [200, 422, 422, 422, 200]
         await walker.step("DELETE", path, None)
+
+
+#: As seed 003 has it, word for word but for the three dots in its metadata.
+SEEDS_SCHEDULE = """
+apiVersion: longhorn.io/v1beta2
+kind: DiskSchedule
+metadata:
+  finalizers:
+    - longhorn.io
+  name: aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee
+  namespace: longhorn-system
+spec:
+  name: example-disk
+  nodeID: example-node
+  replicas:
+    r1: 53687091200
+    r2: 53687091200
+    r3: 536870912000
+    r4: 5368709120
+  backingImages:
+    b1: 53687091200
+    b2: 53687091200
+status:
+  replicas:
+    r1:
+      state: scheduled
+      scheduledSize: 53687091200
+    r2:
+      state: scheduled
+      scheduledSize: 53687091200
+    r3:
+      state: rejected
+      scheduledSize: 0
+    # r4 is pending - present in spec but not yet in status
+  backingImages:
+    b1:
+      state: scheduled
+      scheduledSize: 53687091200
+    b2:
+      state: scheduled
+      scheduledSize: 53687091200
+  storageScheduled: 214748364800
+  conditions:
+    - lastProbeTime: ""
+      lastTransitionTime: "2006-01-02T15:04:05Z"
+      message: Disk example-disk is ready for scheduling on node example-node
+      reason: ""
+      status: "True"
+      type: Schedulable
+"""
+
+
+async def test_the_seeds_own_disk_schedule_can_be_created_and_its_status_written(
+    apiserver: ApiServer, tmp_path: Path
+) -> None:
+    kind = DiskSchedule.KIND
+    apiserver.install_crds([kind])
+    seeds = yaml.safe_load(SEEDS_SCHEDULE)
+    # The seed marks name and nodeID as optional.
+    short = {**seeds, "metadata": {"name": "short", "namespace": "longhorn-system"}, "spec": {"replicas": {"r1": 1}}}
+    path = f"/apis/{kind.group}/{kind.version}/namespaces/longhorn-system/{kind.plural}"
+    async with real(apiserver) as oracle, facade(tmp_path, (kind,)) as ours:
+        for target in (oracle, ours):
+            wire = target.wire
+            assert wire is not None
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "longhorn-system"}}
+            assert (await wire.request("POST", "/api/v1/namespaces", namespace)).code in (201, 409)
+            for body in (seeds, short):
+                made = await wire.request("POST", path, body, query={"fieldValidation": "Strict"})
+                assert made.code == 201, made.body
+                name = body["metadata"]["name"]
+                told = await wire.request(
+                    "PATCH", f"{path}/{name}/status", {"status": seeds["status"]}, content_type=MERGE
+                )
+                assert (told.code, told.body["status"]) == (200, seeds["status"] | told.body["status"]), told.body
+                found = await target.store.get(DiskSchedule, name, "longhorn-system")
+                assert found.spec.replicas["r1"] == body["spec"]["replicas"]["r1"]
+                assert found.status.storage_scheduled == 214748364800
+                gone = {"metadata": {"finalizers": None}}
+                await wire.request("DELETE", f"{path}/{name}")
+                await wire.request("PATCH", f"{path}/{name}", gone, content_type=MERGE)
 
 
 async def _live(walker: _Walker, kind: Kind, random: Random) -> bool:

@@ -13,8 +13,8 @@ from quorate.api.conditions.disks import OverCommitted, Schedulable
 from quorate.api.conditions.lvm import Removable
 from quorate.api.core import Event
 from quorate.api.longhorn import DiskSchedule, Node
-from quorate.api.longhorn.disk_schedule import MAX_ENTRIES
-from quorate.api.meta import ObjectMeta
+from quorate.api.longhorn.disk_schedule import MAX_ENTRIES, DiskScheduleSpec
+from quorate.api.meta import Bytes, ObjectMeta
 from quorate.api.storage import LVMVolumeGroup
 from quorate.disks import CONTROLLERS
 from quorate.engine.embedded import EmbeddedStore
@@ -94,6 +94,24 @@ def test_a_group_that_a_person_creates_becomes_a_disk_with_a_ledger() -> None:
         ledger = await world.ledger()
         assert (ledger.spec.node_id, ledger.spec.name, ledger.status.storage_available) == ("n1", "g1", SIZE)
         assert await world.reason() == "Schedulable"
+
+    told(story)
+
+
+def test_a_ledger_that_a_person_makes_by_its_uuid_alone_finds_its_disk() -> None:
+    async def story(world: World) -> None:
+        spec = DiskScheduleSpec(replicas={"w-0": Bytes(60)})
+        name = ledger_of("g2")
+        await world.store.create(DiskSchedule(metadata=ObjectMeta(name=name, namespace=names.NAMESPACE), spec=spec))
+        await world.sim.clock.sleep(30)
+        said = find((await world.ledger(name)).status.conditions, Schedulable)
+        assert said is not None
+        assert f"the disk with UUID {name} is in no inventory" in said.message
+        await world.agents.install("n2", "g2", SIZE)
+        await world.sim.clock.sleep(30)
+        found = await world.ledger(name)
+        assert (found.spec.node_id, found.spec.name) == ("n2", "g2")
+        assert found.status.storage_available == SIZE
 
     told(story)
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from quorate.api import core, names
-from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT
+from quorate.api.annotation_keys import BROKER_ID, DRIVE_HEALTH, DRIVE_REPLACEMENT
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.baremetal.drive import (
     Detachment,
@@ -20,6 +20,7 @@ from quorate.api.baremetal.drive import (
 )
 from quorate.api.baremetal.volume import LocationType, VolumeSpec, VolumeStatus, VolumeUsage
 from quorate.api.maintenance import PermissionRequest
+from quorate.api.maintenance.action import Action, ActionType
 from quorate.api.maintenance.permission_request import PermissionRequestSpec, PermissionRequestStatus
 from quorate.api.meta import Bytes, NodeName, ObjectMeta
 from quorate.api.quantity import Quantity
@@ -57,10 +58,14 @@ def a_drive(
     )
 
 
-def a_request(drive: Drive, *permissions: str) -> PermissionRequest:
+def an_action(device: str = "/dev/sdb", *, type_: ActionType = ActionType.REPLACE_DEVICES, host: str = NODE) -> Action:
+    return Action(type=type_, host=host, devices=(device,))
+
+
+def a_request(drive: Drive, *permissions: str, user: str = USER, action: Action | None = None) -> PermissionRequest:
     return PermissionRequest(
         metadata=ObjectMeta(name=request_name(drive)),
-        spec=PermissionRequestSpec(user=USER, actions=()),
+        spec=PermissionRequestSpec(user=user, actions=(action or an_action(),)),
         status=PermissionRequestStatus(permissions=permissions),
     )
 
@@ -184,3 +189,33 @@ def test_without_slots_a_new_drive_closes_one_that_is_out_and_of_two_neither() -
 
     assert closed(out("a")) == ["a"]
     assert closed(out("a"), out("b")) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "action", "asked_again"),
+    [
+        ("alice", an_action(), False),
+        (USER, an_action(type_=ActionType.SHUTDOWN_HOST), True),
+        (USER, an_action(host="elsewhere"), True),
+        (USER, an_action("/dev/sdc"), True),
+        (USER, an_action("pdisk-1-8"), True),
+        (USER, Action(type=ActionType.REPLACE_DEVICES, host=NODE), True),
+    ],
+)
+def test_only_a_permission_of_ours_for_this_very_drive_allows_its_removal(
+    user: str, action: Action, asked_again: bool
+) -> None:
+    drive = a_drive(REMOVING, "ready")
+    drive = replace(drive, metadata=replace(drive.metadata, annotations={**drive.metadata.annotations, BROKER_ID: "7"}))
+    wrong = a_request(drive, "p-1", user=user, action=action)
+    plan = passed(drive, wrong, with_a_copy(drive))
+    found = after(plan, drive).status
+    assert found.permission_id == ""
+    assert not found.detach
+    # What is somebody else's is not deleted; ours is, and asked anew for the right drive.
+    assert deleted(plan) == (["PermissionRequest"] if asked_again else [])
+    if not asked_again:
+        assert "is alice's" in found.message
+    for name in ("/dev/sdb", "pdisk-1-7", "u"):
+        right = a_request(drive, "p-1", action=an_action(name))
+        assert after(passed(drive, right, with_a_copy(drive)), drive).status.permission_id == "p-1"

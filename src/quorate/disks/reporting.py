@@ -24,7 +24,8 @@ def schedulable(schedule: DiskSchedule, place: Place | None, places: tuple[Place
     if schedule.deleting:
         return Schedulable.DELETING(f"the ledger is being deleted; {_holders(schedule)}")
     if place is None:
-        where = f"disk {schedule.spec.name} of node {schedule.spec.node_id}"
+        named = f"disk {schedule.spec.name} of node {schedule.spec.node_id}"
+        where = named if schedule.spec.name else f"the disk with UUID {schedule.name}"
         return Schedulable.DISK_NOT_FOUND(f"{where} is in no inventory; {_holders(schedule)}")
     found = conditions.find(place.disk.conditions, Schedulable)
     if found is None:

@@ -129,7 +129,8 @@ def _new(name: str, place: Place) -> DiskSchedule:
 
 def _follow(schedule: DiskSchedule, place: Place) -> Plan:
     moved = replace(schedule, spec=replace(schedule.spec, name=place.name, node_id=place.node))
-    message = f"the disk is now {place}, it was disk {schedule.spec.name} on node {schedule.spec.node_id}"
+    before = f", it was disk {schedule.spec.name} on node {schedule.spec.node_id}" if schedule.spec.name else ""
+    message = f"the disk is now {place}{before}"
     return Plan(
         writes=(Patch(schedule, moved, if_unchanged=True),), events=(PlanEvent(schedule, "DiskMoved", message),)
     )

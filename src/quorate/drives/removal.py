@@ -59,9 +59,28 @@ def state_of(view: DriveView) -> Removal:
 
 
 def is_permitted(view: DriveView) -> bool:
-    """Whether the broker has allowed it."""
+    """Whether the broker has allowed it: this drive's removal, and to us. Anybody may make a request of that name."""
     request = view.request
-    return request is not None and bool(request.status.permissions) and not request.deleting
+    if request is None or request.deleting or not request.status.permissions:
+        return False
+    return request.spec.user == USER and _is_about(request, view.drive)
+
+
+def _is_about(request: PermissionRequest, drive: Drive) -> bool:
+    """Whether it asks for the removal of this drive, by path, name or the broker's number, and for nothing else."""
+    return bool(request.spec.actions) and all(
+        action.type is ActionType.REPLACE_DEVICES
+        and action.host == drive.spec.node_id
+        and all(_is_its_name(device, drive) for device in action.devices)
+        and bool(action.devices)
+        for action in request.spec.actions
+    )
+
+
+def _is_its_name(device: str, drive: Drive) -> bool:
+    numbers, own = names.parse_pdisk(device), drive.metadata.annotations.get(annotation_keys.BROKER_ID, "")
+    by_number = numbers is not None and str(numbers[1]) == own
+    return by_number or device in (drive.spec.path, drive.name)
 
 
 def is_emptied(view: DriveView) -> bool:
@@ -82,7 +101,8 @@ def writes(view: DriveView, node: NodeView) -> Iterator[Write]:
     if request is None:
         if holds:
             yield Create(_request(view.drive, node))
-    elif not holds and not request.deleting:
+    elif request.spec.user == USER and not request.deleting and not (holds and _is_about(request, view.drive)):
+        # Not needed any more; or of another device, since the path has changed: asked anew then.
         yield Delete(request)
 
 
@@ -90,7 +110,7 @@ def verdict(view: DriveView, node: NodeView) -> Verdict:
     """What a removal under way waits for: the condition Removed."""
     drive = view.drive
     if not is_permitted(view):
-        return Removed.WAITING_FOR_PERMISSION(_refusal(view.request))
+        return Removed.WAITING_FOR_PERMISSION(_refusal(view))
     if view.pieces:
         told = [f"{piece.title}: {words}" for piece in view.pieces if (words := _words(piece))]
         if told:
@@ -194,7 +214,11 @@ def _device(drive: Drive, node: NodeView) -> str:
     return drive.spec.path or drive.name
 
 
-def _refusal(request: PermissionRequest | None) -> str:
+def _refusal(view: DriveView) -> str:
+    request = view.request
+    if request is not None and request.spec.user != USER:
+        whose = f"PermissionRequest {request.name} is {request.spec.user or 'nobody'}'s"
+        return f"{whose}, and says nothing of this removal: delete it, so that it can be asked for under that name."
     if request is None or request.status.code is None:
         return "The maintenance broker has not answered yet."
     status = request.status

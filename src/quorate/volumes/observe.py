@@ -60,7 +60,7 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
         lambda operation: (names.volume_of_replica(operation.spec.drbd_resource_name),),
     ),
     Index(DiskSchedule, LEDGERS_OF, _entries),
-    Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: (ledger.spec.name,)),
+    Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: filter(None, (ledger.spec.name,))),
     *births.INDEXES,
 )
 

@@ -11,8 +11,8 @@ from msgspec import Meta, field
 
 from quorate.api.groups import LONGHORN
 from quorate.api.kind import Column, Scope, kind
-from quorate.api.longhorn.node import Tags
-from quorate.api.meta import Bytes, Condition, Resource
+from quorate.api.longhorn.node import ProbedCondition, Tags
+from quorate.api.meta import Bytes, Resource
 from quorate.api.quantity import Quantity
 from quorate.api.scalars import ByteCount, Count, DevicePath, Message, Percent
 from quorate.api.struct import Rule, Struct, immutable_once_set, list_map, positive_quantity
@@ -89,7 +89,7 @@ class BackingImageStatus(Struct):
     disk_file_status_map: Annotated[Mapping[DiskUUID, DiskFileStatus], Meta(max_length=2 * MAX_COPIES)] = field(
         default_factory=dict
     )
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
 @kind(

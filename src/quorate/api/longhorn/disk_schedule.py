@@ -15,8 +15,8 @@ from msgspec import Meta, field
 
 from quorate.api.groups import LONGHORN
 from quorate.api.kind import Column, Scope, kind
-from quorate.api.longhorn.node import DiskName
-from quorate.api.meta import Bytes, Condition, NodeName, Resource
+from quorate.api.longhorn.node import ProbedCondition
+from quorate.api.meta import Bytes, NodeName, Resource
 from quorate.api.scalars import ByteCount, Count, Message, ReasonCode
 from quorate.api.struct import Rule, Struct, list_map
 
@@ -39,9 +39,10 @@ class DiskScheduleSpec(Struct):
     )
 
     # Where the disk is may change: a drive that is moved to another node takes its ledger along.
-    name: Annotated[DiskName, Meta(description="The disk, as the node's inventory names it.")]
-    node_id: Annotated[NodeName, Meta(min_length=1, max_length=253, description="The node that has the disk.")] = field(
-        name="nodeID"
+    # Whoever makes one by hand may leave both to the disks controller, which knows the disk by its UUID.
+    name: Annotated[str, Meta(max_length=317, description="The disk, as the node's inventory names it.")] = ""
+    node_id: Annotated[NodeName, Meta(max_length=253, description="The node that has the disk.")] = field(
+        default=NodeName(""), name="nodeID"
     )
     replicas: Annotated[Requests, Meta(description="Replica name to bytes.")] = field(default_factory=dict)
     backing_images: Annotated[Requests, Meta(description="Image name to bytes.")] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class DiskScheduleStatus(Struct):
     storage_available: Annotated[
         ByteCount, Meta(description="The most that may be scheduled, as it was at the last decision.")
     ] = Bytes(0)
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
 @kind(

@@ -18,6 +18,13 @@ DiskName = Annotated[str, Meta(min_length=1, max_length=317)]
 Tags = Annotated[tuple[Word, ...], Meta(max_length=32), list_set()]
 
 
+class ProbedCondition(Condition):
+    """A condition with the fields of Longhorn's: a reason may be empty, and there is a time of the last probe."""
+
+    reason: Annotated[str, Meta(max_length=1024, pattern=r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$")] = ""
+    last_probe_time: Annotated[str, Meta(max_length=64, description="Taken as it is; never written by us.")] = ""
+
+
 class DiskSpec(Struct):
     """What people say about a disk."""
 
@@ -62,7 +69,7 @@ class DiskStatus(Struct):
     drives: Annotated[
         tuple[ObjectRef, ...], Meta(max_length=64, description="The Drives that the disk lies on."), list_set()
     ] = ()
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
 class NodeStatus(Struct):
@@ -71,7 +78,7 @@ class NodeStatus(Struct):
     observed_generation: Count | None = None
     zone: str = ""
     disk_status: Annotated[Mapping[DiskName, DiskStatus], Meta(max_length=256)] = field(default_factory=dict)
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
 @kind(
