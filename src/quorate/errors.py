@@ -27,6 +27,7 @@ QuorateError
 │   └── StorageLocked         another process has it open
 ├── NotLeader                 a deposed leader tried to write
 │   └── EpochPassed           a new leader's epoch is not above the one that somebody keeps: it steps down, goes higher
+├── StillUnderWay             what a command asked for goes on, but not within the time that it was given
 ├── AnotherAgent              another agent works on this node: ours does not start, or stops
 ├── InvalidPlan               a decide() broke the rules of a Plan: a bug of ours
 ├── InvalidRule               a validation rule that cannot be evaluated: a bug in a kind's declaration
@@ -208,6 +209,10 @@ class EpochPassed(NotLeader):
     def __init__(self, message: str, *, known: int) -> None:
         super().__init__(message)
         self.known = known
+
+
+class StillUnderWay(QuorateError):
+    """What was asked for goes on, but not within the time that the caller gave it."""
 
 
 class AnotherAgent(QuorateError):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
-from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT
+import pytest
+
+from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT, MARKER
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveSpec
 from quorate.api.meta import Bytes, NodeName, ObjectMeta
@@ -17,18 +20,23 @@ from quorate.engine.store import Store
 from tests.cli.test_controller import PATIENCE, api
 
 
-async def drive(*words: str) -> tuple[int | None, str, str]:
-    process = await asyncio.create_subprocess_exec(
+async def started(*words: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "quorate", "drive", *words, stdout=PIPE, stderr=PIPE
     )
+
+
+async def drive(*words: str) -> tuple[int | None, str, str]:
+    process = await started(*words)
     async with asyncio.timeout(PATIENCE):
         out, complaints = await process.communicate()
     assert "Traceback" not in complaints.decode()
     return process.returncode, out.decode(), complaints.decode()
 
 
-async def made(store: Store, name: str, slot: str, **status: Any) -> None:
+async def made(store: Store, name: str, slot: str, *, system: bool = False, **status: Any) -> None:
     spec = DriveSpec(
+        is_system=system,
         uuid=name,
         serial_number=f"SN-{name}",
         node_id=NodeName("node-1"),
@@ -142,3 +150,111 @@ async def test_a_new_replacement_does_not_take_the_word_that_was_given_for_an_ea
         code, _, _ = await drive("replace", "a", "--no-wait", "--kubeconfig", str(tmp_path / "kubeconfig"))
         assert code == 0
         assert (await store.get(Drive, "a")).metadata.annotations == {DRIVE_HEALTH[0]: "BAD"}
+
+
+async def test_a_replacement_that_takes_longer_than_the_time_given_is_no_success(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="BAD", operationalStatus="RELEASING", message="v: 40 % copied")
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        code, out, complaints = await drive("replace", "node-1/1", "--timeout", "1", *where)
+        assert code == 10
+        assert "RELEASING after 1 s: v: 40 % copied" in complaints
+        assert "quorate drive show node-1/1" in complaints
+        assert "quorate drive restart node-1/1 --good" in complaints
+        code, out, complaints = await drive("replace", "node-1/1", "--timeout", "1", "-o", "json", *where)
+        assert code == 10
+        told = json.loads(out)
+        assert told["drive"]["status"]["operationalStatus"] == "RELEASING"
+        assert told["steps"][0]["name"] == "Health"
+
+
+@pytest.mark.parametrize("words", [("replace", "--ready"), ("ready",), ("restart", "--good")])
+async def test_who_stops_following_is_told_that_it_goes_on(tmp_path: Path, words: tuple[str, ...]) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", health="BAD", operationalStatus="REMOVING", message="wipe signatures")
+        command, *options = words
+        process = await started(command, "a", *options, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        async with asyncio.timeout(PATIENCE):
+            assert process.stdout is not None
+            await process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, complaints = await process.communicate()
+        assert process.returncode == 130
+        told = complaints.decode()
+        assert "Traceback" not in told
+        assert "Aborted" not in told
+        assert ("goes on without this command" in told) == (command != "restart")
+        assert ("quorate drive restart a --good" in told) == (command != "restart")
+        assert "quorate drive show a" in told
+
+
+#: What is asked of which drive, and why it would never come.
+IN_VAIN: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, str], str]] = {
+    "ready of a drive in service": (
+        ("ready",),
+        {"health": "GOOD", "operationalStatus": "OPERATIVE", "smart": {"health": "GOOD"}},
+        {},
+        "quorate drive replace a --ready",
+    ),
+    "a drive that the node runs from": (
+        ("replace", "--ready"),
+        {"system": True, "health": "GOOD", "operationalStatus": "OPERATIVE"},
+        {},
+        "storage.deckhouse.io/evacuate=true",
+    ),
+    "ready of one that the node runs from": (
+        ("ready",),
+        {"system": True, "health": "BAD", "operationalStatus": "OPERATIVE"},
+        {"health": "BAD"},
+        "never emptied by itself",
+    ),
+    "one that the broker calls active": (
+        ("replace",),
+        {"health": "GOOD", "operationalStatus": "OPERATIVE"},
+        {MARKER: "MARKER_DISK_ACTIVE"},
+        "Reset the marker first",
+    ),
+    "restart of a removed drive": (
+        ("restart", "--good"),
+        {"health": "GOOD", "operationalStatus": "REMOVED"},
+        {},
+        "kubectl delete drive a",
+    ),
+    "restart of one that says itself that it fails": (
+        ("restart",),
+        {"health": "BAD", "operationalStatus": "RELEASED", "smart": {"health": "BAD", "message": "5 bad sectors"}},
+        {},
+        "quorate drive restart a --good",
+    ),
+    "replace, without ready, of one that is being removed": (
+        ("replace",),
+        {"health": "BAD", "operationalStatus": "REMOVING", "message": "wipe signatures"},
+        {"replacement": "ready"},
+        "quorate drive ready a",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "status", "said", "instead"), IN_VAIN.values(), ids=IN_VAIN.keys())
+async def test_what_would_be_waited_for_for_ever_is_refused_at_once_with_what_to_do(
+    tmp_path: Path, words: tuple[str, ...], status: dict[str, Any], said: dict[str, str], instead: str
+) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", **status)
+        await store.patch(Drive, "a", patch={"metadata": {"annotations": said}})
+        command, *options = words
+        code, _, complaints = await drive(command, "a", *options, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        assert code == 1
+        assert instead in complaints
+        assert (await store.get(Drive, "a")).metadata.annotations == said, "nothing was said"
+
+
+async def test_restart_takes_back_that_a_drive_is_bad_in_either_spelling(tmp_path: Path) -> None:
+    async with api(tmp_path) as store:
+        await made(store, "a", "1", operationalStatus="RELEASED", smart={"health": "GOOD"})
+        await store.patch(Drive, "a", patch={"metadata": {"annotations": dict.fromkeys(DRIVE_HEALTH, "BAD")}})
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+        code, out, _ = await drive("restart", "a", "--no-wait", "-o", "json", *where)
+        assert code == 0
+        assert json.loads(out)["drive"]["metadata"]["annotations"] == {DRIVE_REPLACEMENT[0]: "restart"}
+        assert (await store.get(Drive, "a")).metadata.annotations == {DRIVE_REPLACEMENT[0]: "restart"}

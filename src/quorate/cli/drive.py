@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from quorate.cli.reaching import Where, reaching
 if TYPE_CHECKING:
     from quorate.api.baremetal import Drive
     from quorate.api.baremetal.drive import OperationalStatus
+    from quorate.drives.steps import Wish
     from quorate.engine.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,7 +26,12 @@ INTERVAL = 1.0
 def _followed(command: F) -> F:
     options = (
         click.option("--wait/--no-wait", default=True, show_default=True, help="Follow it, step by step."),
-        click.option("--timeout", type=float, default=0.0, help="Seconds after which to stop following; 0: never."),
+        click.option(
+            "--timeout",
+            type=float,
+            default=0.0,
+            help="Seconds after which to stop following (exit code 10; it goes on); 0: never.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -68,9 +75,6 @@ def list_(where: Where, output: str) -> None:
 @output_option("text", "json", "yaml")
 def show(where: Where, name: str, output: str) -> None:
     """Show a drive: its health, how far its replacement is, and what each thing on it waits for."""
-    import msgspec
-
-    from quorate.drives.steps import steps_of
 
     async def ask(store: Store) -> tuple[Drive, Any]:
         found = await _found(store, name)
@@ -78,10 +82,7 @@ def show(where: Where, name: str, output: str) -> None:
 
     found, things = where.ask(ask)
     if output != "text":
-        from quorate.api.codec import to_builtins
-
-        told = {"steps": msgspec.to_builtins(steps_of(found)), "volumes": msgspec.to_builtins(things)}
-        print_documents([{"drive": to_builtins(found), **told}], output)
+        _print_whole(found, things, output)
         return
     for line in _lines(found, things):
         click.echo(line)
@@ -93,7 +94,8 @@ def show(where: Where, name: str, output: str) -> None:
 @click.option("--ready", is_flag=True, help="The new drive is at hand: go on without asking once it is empty.")
 @_followed
 @reaching
-def replace(where: Where, name: str, polite: bool, ready: bool, wait: bool, timeout: float) -> None:
+@output_option("text", "json", "yaml")
+def replace(where: Where, name: str, polite: bool, ready: bool, wait: bool, timeout: float, output: str) -> None:
     """Move everything away from a drive, and make it ready to be pulled.
 
     Nothing on it is destroyed before you say that the new drive is at hand: with --ready, or later with
@@ -101,27 +103,32 @@ def replace(where: Where, name: str, polite: bool, ready: bool, wait: bool, time
     """
     from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
+    from quorate.drives.steps import Wish
 
     # What was said of an earlier replacement does not count for this one.
-    said: dict[str, str | None] = dict.fromkeys(DRIVE_REPLACEMENT)
+    said: dict[str, str | None] = dict.fromkeys((*DRIVE_REPLACEMENT, *DRIVE_HEALTH))
     said[DRIVE_HEALTH[0]] = str(DriveHealth.SUSPECT if polite else DriveHealth.BAD)
     if ready:
         said[DRIVE_REPLACEMENT[0]] = str(Replacement.READY)
     goal = OperationalStatus.REMOVED if ready else OperationalStatus.RELEASED
-    _say_and_follow(where, name, said, goal if wait else None, timeout)
+    asked = _Asked(name, Wish.REPLACE_READY if ready else Wish.REPLACE, said, goal, wait, timeout)
+    _say_and_follow(where, asked, output)
 
 
 @drive.command()
 @click.argument("name")
 @_followed
 @reaching
-def ready(where: Where, name: str, wait: bool, timeout: float) -> None:
+@output_option("text", "json", "yaml")
+def ready(where: Where, name: str, wait: bool, timeout: float, output: str) -> None:
     """Say that the new drive is at hand: what is left on the old one is destroyed, and its light goes on."""
     from quorate.api.annotation_keys import DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import OperationalStatus
+    from quorate.drives.steps import Wish
 
-    said = {DRIVE_REPLACEMENT[0]: str(Replacement.READY)}
-    _say_and_follow(where, name, said, OperationalStatus.REMOVED if wait else None, timeout)
+    said: dict[str, str | None] = dict.fromkeys(DRIVE_REPLACEMENT)
+    said[DRIVE_REPLACEMENT[0]] = str(Replacement.READY)
+    _say_and_follow(where, _Asked(name, Wish.READY, said, OperationalStatus.REMOVED, wait, timeout), output)
 
 
 @drive.command()
@@ -129,46 +136,118 @@ def ready(where: Where, name: str, wait: bool, timeout: float) -> None:
 @click.option("--good", is_flag=True, help="Whatever it says of itself: it is good. Overrides its health.")
 @_followed
 @reaching
-def restart(where: Where, name: str, good: bool, wait: bool, timeout: float) -> None:
+@output_option("text", "json", "yaml")
+def restart(where: Where, name: str, good: bool, wait: bool, timeout: float, output: str) -> None:
     """Take a drive that is released, or whose release failed, into service again. Its health must be GOOD."""
     from quorate.api.annotation_keys import DRIVE_HEALTH, DRIVE_REPLACEMENT, Replacement
     from quorate.api.baremetal.drive import DriveHealth, OperationalStatus
+    from quorate.drives.steps import Wish
 
-    said: dict[str, str | None] = {DRIVE_REPLACEMENT[0]: str(Replacement.RESTART), DRIVE_HEALTH[0]: None}
+    # Either spelling may have said that it is bad.
+    said: dict[str, str | None] = dict.fromkeys((*DRIVE_REPLACEMENT, *DRIVE_HEALTH))
+    said[DRIVE_REPLACEMENT[0]] = str(Replacement.RESTART)
     if good:
         said[DRIVE_HEALTH[0]] = str(DriveHealth.GOOD)
-    goal = OperationalStatus.OPERATIVE if wait else None
-    _say_and_follow(where, name, said, goal, timeout)
+    _say_and_follow(where, _Asked(name, Wish.RESTART, said, OperationalStatus.OPERATIVE, wait, timeout), output)
 
 
-def _say_and_follow(
-    where: Where,
-    name: str,
-    said: dict[str, str | None] | dict[str, str],
-    goal: OperationalStatus | None,
-    timeout: float,
-) -> None:
-    from quorate.api.baremetal import Drive
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a person asks of a drive."""
+
+    name: str
+    wish: Wish
+    #: Annotations; None: taken away.
+    said: Mapping[str, str | None]
+    goal: OperationalStatus
+    wait: bool
+    timeout: float
+
+
+def _say_and_follow(where: Where, asked: _Asked, output: str) -> None:
     from quorate.api.baremetal.drive import OperationalStatus
-    from quorate.errors import QuorateError
+    from quorate.drives.steps import is_over
+    from quorate.errors import QuorateError, StillUnderWay
 
-    async def ask(store: Store) -> Drive:
-        found = await _found(store, name)
-        found = await store.patch(Drive, found.name, patch={"metadata": {"annotations": dict(said)}})
-        return found if goal is None else await _follow(store, found, goal, timeout)
+    said: list[Drive] = []
 
-    found = where.ask(ask)
+    async def ask(store: Store) -> tuple[Drive, Any]:
+        found = await _found(store, asked.name)
+        await _check(store, found, asked)
+        if found.status.operational_status is not OperationalStatus.REMOVED:
+            found = await store.patch(type(found), found.name, patch={"metadata": {"annotations": dict(asked.said)}})
+        said.append(found)
+        if asked.wait:
+            found = await _follow(store, found, asked, for_people=output == "text")
+        return found, await _moving(store, found) if output != "text" else ()
+
+    try:
+        found, things = where.ask(ask)
+    except KeyboardInterrupt:
+        if not said:
+            raise
+        click.echo(f"\n{_goes_on(said[0], asked)}", err=True)
+        raise SystemExit(130) from None
+    if output != "text":
+        _print_whole(found, things, output)
     phase = found.status.operational_status
-    if goal is not None and phase is OperationalStatus.FAILED and goal is not OperationalStatus.FAILED:
-        raise QuorateError(f"drive {found.spec.serial_number}: {found.status.message}")
+    serial = found.spec.serial_number
+    if not asked.wait:
+        return
+    if phase is OperationalStatus.FAILED:
+        raise QuorateError(f"drive {serial}: {found.status.message}")
+    if not is_over(found, asked.goal):
+        raise StillUnderWay(
+            f"drive {serial} is {phase} after {asked.timeout:g} s: {found.status.message} {_goes_on(found, asked)}"
+        )
+    if output != "text":
+        return
     if phase is OperationalStatus.RELEASED:
         left = f"holds nothing of Quorate's, but {also}" if (also := _foreign(found)) else "is empty"
-        click.echo(f"Drive {found.spec.serial_number} {left}. When the new one is at hand: quorate drive ready {name}")
+        click.echo(f"Drive {serial} {left}. When the new one is at hand: quorate drive ready {asked.name}")
     elif phase is OperationalStatus.REMOVED:
-        click.echo(f"Drive {found.spec.serial_number} can be pulled: {found.status.message}")
+        click.echo(f"Drive {serial} can be pulled: {found.status.message}")
+    elif phase is OperationalStatus.OPERATIVE:
+        click.echo(f"Drive {serial} is in service.")
 
 
-async def _follow(store: Store, found: Drive, goal: OperationalStatus, timeout: float) -> Drive:
+def _goes_on(found: Drive, asked: _Asked) -> str:
+    """What becomes of it when nobody follows it any more."""
+    from quorate.drives.steps import Wish
+
+    serial, name = found.spec.serial_number, asked.name
+    if asked.wish is Wish.RESTART:
+        return f"Drive {serial} comes back into service by itself. To look: quorate drive show {name}"
+    return (
+        f"The replacement of drive {serial} goes on without this command."
+        f" To follow it: quorate drive show {name}. To stop it: quorate drive restart {name} --good"
+    )
+
+
+async def _check(store: Store, found: Drive, asked: _Asked) -> None:
+    """Refuse what would be waited for in vain, before anything is said."""
+    from datetime import UTC, datetime
+
+    from quorate.api import core, struct
+    from quorate.api.cluster_config import ClusterConfigSpec
+    from quorate.drives.health import Surroundings, judge
+    from quorate.drives.steps import refusal
+    from quorate.errors import NotFound, QuorateError
+
+    try:
+        node = await store.get(core.Node, found.spec.node_id)
+    except NotFound:
+        node = None
+    kept = {key: value for key, value in found.metadata.annotations.items() if key not in asked.said}
+    then = {**kept, **{key: value for key, value in asked.said.items() if value is not None}}
+    drive = struct.replace(found, metadata=struct.replace(found.metadata, annotations=then))
+    around = Surroundings(node, node_up=True, grace=ClusterConfigSpec().grace_periods.drive_missing.seconds)
+    why = refusal(found, asked.wish, judge(drive, around, datetime.now(UTC)), asked.name)
+    if why:
+        raise QuorateError(why)
+
+
+async def _follow(store: Store, found: Drive, asked: _Asked, *, for_people: bool) -> Drive:
     """Show each step, what it waits for, and a progress bar, until it is over."""
     import asyncio
     import time
@@ -176,26 +255,33 @@ async def _follow(store: Store, found: Drive, goal: OperationalStatus, timeout: 
     from quorate.api.baremetal import Drive
     from quorate.drives.steps import is_over, steps_of
 
-    began, shown = time.monotonic(), _Shown()
+    began, shown = time.monotonic(), _Shown(for_people)
     # What was just said takes a moment to be heard.
     patience = began + 3 * INTERVAL
-    while True:
-        found = await store.get(Drive, found.name)
-        shown.show(steps_of(found), found.status.progress)
-        now = time.monotonic()
-        if (is_over(found, goal) and now > patience) or (timeout and now - began > timeout):
-            shown.end()
-            return found
-        await asyncio.sleep(INTERVAL)
+    try:
+        while True:
+            found = await store.get(Drive, found.name)
+            shown.show(steps_of(found), found.status.progress)
+            now = time.monotonic()
+            if is_over(found, asked.goal) and now > patience:
+                return found
+            if asked.timeout and now - began > asked.timeout:
+                return found
+            await asyncio.sleep(INTERVAL)
+    finally:
+        shown.end()
 
 
 class _Shown:
-    """On a terminal a line that changes, with a bar; otherwise a line for each change."""
+    """On a terminal a line that changes, with a bar; otherwise a line for each change.
 
-    def __init__(self) -> None:
+    Beside an answer for programs, on standard error.
+    """
+
+    def __init__(self, for_people: bool) -> None:
         from rich.console import Console
 
-        self._console = Console()
+        self._console = Console(stderr=not for_people)
         self._last: tuple[str, ...] = ()
         self._live: Any = None
 
@@ -225,6 +311,17 @@ class _Shown:
             self._live = Live(shown, console=self._console, auto_refresh=False)
             self._live.start()
         self._live.update(shown, refresh=True)
+
+
+def _print_whole(found: Drive, things: Any, output: str) -> None:
+    """Everything that there is to say of a drive, for programs."""
+    import msgspec
+
+    from quorate.api.codec import to_builtins
+    from quorate.drives.steps import steps_of
+
+    told = {"steps": msgspec.to_builtins(steps_of(found)), "volumes": msgspec.to_builtins(things)}
+    print_documents([{"drive": to_builtins(found), **told}], output)
 
 
 def _step(step: Any) -> str:

@@ -17,6 +17,7 @@ _EXIT_CODES: tuple[tuple[type[errors.QuorateError], int, str], ...] = (
     (errors.CannotListen, 7, "the address or port cannot be listened on"),
     (errors.StoreUnreachable, 8, "no connection to the API server"),
     (errors.AnotherAgent, 9, "another agent works on this node"),
+    (errors.StillUnderWay, 10, "not done in the time given; it goes on"),
     (errors.QuorateError, 1, "refused or failed; the message says why"),
 )
 

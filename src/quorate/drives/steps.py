@@ -12,6 +12,7 @@ from quorate.api.baremetal.drive import DriveHealth, OperationalStatus, Presence
 from quorate.api.baremetal.volume import VolumeUsage
 from quorate.api.conditions.drive import Healthy, Released, Removed
 from quorate.api.struct import Struct
+from quorate.drives.health import Opinion
 
 
 class State(StrEnum):
@@ -30,6 +31,17 @@ class Step(Struct):
     state: State
     #: What it waits for, or what came of it.
     message: str = ""
+
+
+class Wish(StrEnum):
+    """What a person may ask of a drive."""
+
+    #: To be emptied.
+    REPLACE = "replace"
+    #: To be emptied, and removed.
+    REPLACE_READY = "replace --ready"
+    READY = "ready"
+    RESTART = "restart"
 
 
 class Moving(Struct):
@@ -77,6 +89,51 @@ def steps_of(drive: Drive) -> tuple[Step, ...]:
         shown = message if state in (State.NOW, State.FAILED) else ""
         found.append(Step(name=name, state=state, message=shown))
     return (first, *found)
+
+
+def refusal(drive: Drive, wish: Wish, opinion: Opinion, name: str) -> str:
+    """Why what a person wishes would never come about, and what to do; empty: it may be asked for.
+
+    ``opinion``: how the drive will be, once it is asked for. ``name``: by which the person knows the drive.
+    """
+    phase, serial = drive.phase, drive.spec.serial_number
+    if wish is Wish.RESTART:
+        return _not_restarted(drive, opinion, name)
+    if phase is OperationalStatus.OPERATIVE and drive.spec.is_system:
+        node = drive.spec.node_id
+        return (
+            f"node {node} runs from drive {serial}, so it is never emptied by itself. Move away what is on the node"
+            f" (kubectl annotate node {node} {annotation_keys.EVACUATE}=true), then shut it down"
+        )
+    if phase is OperationalStatus.OPERATIVE and opinion.trusted:
+        if wish is Wish.READY:
+            how = f"To have it replaced: quorate drive replace {name} --ready"
+            return f"drive {serial} is in service and {opinion.health}: nothing is to be removed. {how}"
+        return f"drive {serial} would still be {opinion.health}: {opinion.verdict.message} Reset the marker first"
+    failed = phase is OperationalStatus.FAILED and conditions.is_true(drive.status.conditions, Released)
+    if wish is Wish.REPLACE and (phase is OperationalStatus.REMOVING or failed):
+        return (
+            f"the removal of drive {serial} is under way already: {drive.status.message} To go on with it: quorate"
+            f" drive ready {name}. To take the drive into service again: quorate drive restart {name} --good"
+        )
+    return ""
+
+
+def _not_restarted(drive: Drive, opinion: Opinion, name: str) -> str:
+    serial = drive.spec.serial_number
+    if drive.phase is OperationalStatus.REMOVED:
+        return (
+            f"drive {serial} is out of its group and wiped: it is not restarted. To take it into service as a new one,"
+            f" delete its object: kubectl delete drive {drive.name}"
+        )
+    if drive.phase is OperationalStatus.OPERATIVE or opinion.health is DriveHealth.GOOD:
+        return ""
+    marked = opinion.verdict.reason in (Healthy.MARKED_BROKEN.code, Healthy.MARKED_FAULTY.code)
+    how = "reset the broker's marker first" if marked else f"quorate drive restart {name} --good"
+    return (
+        f"drive {serial} would be {opinion.health}, and only a GOOD one is restarted: {opinion.verdict.message}"
+        f" If it is good all the same: {how}"
+    )
 
 
 def moving(drive: Drive, volumes: Iterable[Volume], groups: Iterable[str]) -> tuple[Moving, ...]:
