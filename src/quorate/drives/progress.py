@@ -163,7 +163,8 @@ def _moving(view: VolumeView, replica: ReplicaView, asked: evacuation.Evacuation
     if not taking_over.scheduled:
         refused = places.find_places(view).refusals.get(taking_over.name)
         lost = refused is not None and _is_missed_by_nobody(view, replica.name)
-        words = f"no place for a replacement: {refused.message}" if refused is not None else "a place is being found"
+        no_place = f"no place for a replacement: {refused.message}{places.in_the_way(view)}" if refused else ""
+        words = no_place or "a place is being found"
         return Progress(VolumeUsage.RELEASING, Released.RELEASING(words), percent, lost)
     if taking_over.member is None and asked.polite and not is_whole(view):
         return _waiting(Released.WAITING_FOR_RESYNC(f"volume {view.name} is not whole"), percent)

@@ -202,6 +202,8 @@ def _moves(view: VolumeView, now: datetime) -> Iterator[Waiting]:
         status, fate = replica.replica.status, fate_of(view, replica, now)
         if replica.member is not None and fate is not None and fate is not Fate.DELETED:
             words = f"it is to leave {replica.node_name}, and does when the promised copies are up to date without it"
+            if fate is Fate.GIVES_WAY:
+                words = f"a copy has no place but {replica.node_name}: it leaves when another tie-breaker is ready"
             yield Waiting(what=replica.name, reason=fate.value, message=words)
         elif replica.member is None and replica.scheduled and not replica.replica.deleting:
             what = f"{replica.name} on {replica.node_name}, to join"

@@ -16,6 +16,7 @@ When no place is left, nothing is asked and nothing churns (M10): ``refusals`` s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace as changed
 from typing import Final
 
 import msgspec
@@ -161,8 +162,62 @@ def withdrawals(view: VolumeView) -> tuple[Patch, ...]:
     return tuple(asking.patches())
 
 
+class GivingWay(msgspec.Struct, frozen=True, gc=False):
+    """A tie-breaker on the only node that would do for a copy."""
+
+    tie_breaker: ReplicaView
+    #: The copy that has no place.
+    copy: ReplicaName
+    #: Whether there is another node for the tie-breaker.
+    possible: bool
+
+
+def giving_way(view: VolumeView) -> GivingWay | None:
+    """The tie-breaker that has to move first, so that a copy finds a place; None: that would not help, or need not be.
+
+    Asked of placement itself: with the tie-breaker on no node yet, would the copy be on its node, and it on another?
+    """
+    homeless = [each for each in view.replicas if each.diskful and not each.scheduled and not each.replica.deleting]
+    if view.forming or not homeless:
+        return None
+    found = find_places(view)
+    refused = next((each.name for each in homeless if each.name in found.refusals), None)
+    if refused is None or found.request is None:
+        return None
+    for replica in view.replicas:
+        if replica.type is not ReplicaType.TIE_BREAKER or replica.member is None or replica.replica.deleting:
+            continue
+        rest = tuple(each for each in found.request.replicas if each.name != replica.name)
+        if not _goes_to(replica, refused, changed(found.request, replicas=rest)):
+            continue
+        others = [each for each in rest if each.type is ReplicaType.TIE_BREAKER and not each.leaving]
+        if not others:
+            others = [Replica(name=replica.name, type=ReplicaType.TIE_BREAKER)]
+            rest = (*rest, *others)
+        asked = changed(found.request, replicas=rest)
+        elsewhere = all(each.node is not None or each.name in choose(asked).choices for each in others)
+        return GivingWay(replica, refused, elsewhere and _goes_to(replica, refused, asked))
+    return None
+
+
+def _goes_to(replica: ReplicaView, copy: ReplicaName, asked: Request) -> bool:
+    """Whether a copy would be where a replica is."""
+    choice = choose(asked).choices.get(copy)
+    return choice is not None and choice.node == replica.node_name
+
+
 def in_the_way(view: VolumeView) -> str:
-    """Nodes that would do for a copy but for a user of the volume: a replica cannot get a disk while it is in use."""
+    """Nodes that would do for a copy but for who is there, and what becomes of that.
+
+    A replica cannot get a disk while it is in use. A tie-breaker moves first, if there is a node for it.
+    """
+    giving = giving_way(view)
+    if giving is not None:
+        name, node = giving.tie_breaker.name, giving.tie_breaker.node_name
+        there = f"; {node} has a disk for it and is taken by the tie-breaker {name}"
+        if giving.possible:
+            return f"{there}, which moves to another node first"
+        return f"{there}, for which there is no other node: add a node, which needs no disk, or a disk on another one"
     taken = [
         f"{each.node_name} is taken by {each.name}, through which the volume is in use there"
         for each in view.replicas

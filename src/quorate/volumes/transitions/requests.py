@@ -11,13 +11,15 @@
 | misplaced             | moved away from a node that the pool does not list any more                              |
 | a drive that leaves   | moved away from it when its turn has come (``quorate.volumes.evacuation``)               |
 | the broker's marker   | moved: BROKEN or FAULTY, on the replica itself                                           |
+| a copy without place  | the tie-breaker moves from the only node with a disk for it, if there is one for itself  |
 
 What is deleted cannot be taken back, and whoever is in use cannot leave. So a replica that is to be moved stays until
 it is detached, and an access replica, where it breaks no ties, for as long as it is asked for. A node that comes back,
 or is not to be emptied after all, finds it as it was.
 
 Replacement is create first, remove after. However often and by however many it is asked for, there is never more than
-one replica beyond the layout: members, and those that are to become one.
+one replica beyond the layout: members, and those that are to become one. (A copy that waits for the tie-breaker to make
+room has no place, so it is none of these: the tie-breaker's replacement may come before it.)
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import VolumeAccess
 from quorate.api.storage.drbd import ReplicaType
 from quorate.placement.layout import Layout
+from quorate.volumes import places
 from quorate.volumes.attach.turns import served
 from quorate.volumes.life import NewReplica
 from quorate.volumes.transitions.members import (
@@ -86,6 +89,7 @@ class Fate(Enum):
     MISPLACED = "Misplaced"
     DRIVE_LEAVES = "DriveLeaves"
     MARKED = "Marked"
+    GIVES_WAY = "GivesWay"
 
 
 #: Moved to another place, and removed once it is not needed.
@@ -183,7 +187,13 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
         return Fate.MARKED
     if view.rsp is not None and replica.type is not ReplicaType.ACCESS and _is_misplaced(view, replica):
         return Fate.MISPLACED
-    return None
+    return Fate.GIVES_WAY if replica.type is ReplicaType.TIE_BREAKER and _gives_way(view, replica) else None
+
+
+def _gives_way(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether a tie-breaker has the only node with a disk for a copy, and another node could have the tie-breaker."""
+    giving = places.giving_way(view)
+    return giving is not None and giving.possible and giving.tie_breaker.name == replica.name
 
 
 def _is_misplaced(view: VolumeView, replica: ReplicaView) -> bool:
@@ -316,7 +326,7 @@ def _diskless(
     users = _users(view, now)
     yield from _access(view, staying, users)
     if promise.tie_breakers:
-        room = _has_room(view, promise, coming)
+        room = _has_room(view, promise, coming, without=_homeless(view, fates))
         yield from _tie_breaker(view, counted, staying, users, room=room)
     moving = {name: fate for name, fate in fates.items() if fate is not Fate.NODE_GONE}
     for replica in counted:
@@ -385,9 +395,18 @@ def _counts(replica: ReplicaView) -> bool:
     return replica.member is not None or not (replica.replica.deleting or _is_barred(replica))
 
 
-def _has_room(view: VolumeView, promise: Layout, coming: int = 0) -> bool:
+def _homeless(view: VolumeView, fates: Mapping[ReplicaName, Fate]) -> frozenset[ReplicaName]:
+    """Copies that wait until a tie-breaker has given way."""
+    if Fate.GIVES_WAY not in fates.values():
+        return frozenset()
+    return frozenset(each.name for each in view.replicas if each.diskful and each.member is None and not each.scheduled)
+
+
+def _has_room(
+    view: VolumeView, promise: Layout, coming: int = 0, without: frozenset[ReplicaName] = frozenset()
+) -> bool:
     """Never more than one beyond the layout; access replicas come and go with their users."""
-    counted = [replica for replica in view.replicas if _counts(replica)]
+    counted = [replica for replica in view.replicas if _counts(replica) and replica.name not in without]
     held = [replica for replica in counted if replica.diskful or promise.tie_breakers]
     return len(held) + coming <= promise.members
 
