@@ -41,6 +41,8 @@ def test_a_group_with_the_only_copy_is_kept_when_it_is_deleted_and_emptied_like_
             assert not lab.violations
             await lab.annotate(drive, replacement="ready")
             await lab.until_phase(drive, REMOVED)
+            # The group's object is there for as long as its agent must know the group for ours.
+            assert FAILED not in lab.history[drive.spec.serial_number]
 
             async def gone() -> bool:
                 try:

@@ -198,7 +198,8 @@ def _say_and_follow(where: Where, asked: _Asked, output: str) -> None:
         raise QuorateError(f"drive {serial}: {found.status.message}")
     if not is_over(found, asked.goal):
         raise StillUnderWay(
-            f"drive {serial} is {phase} after {asked.timeout:g} s: {found.status.message} {_goes_on(found, asked)}"
+            f"drive {serial} is {phase} after {asked.timeout:g} s: {found.status.message.rstrip('.')}."
+            f" {_goes_on(found, asked)}"
         )
     if output != "text":
         return

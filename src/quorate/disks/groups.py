@@ -12,6 +12,7 @@ count as empty. It is let go when
 | entries in its disks' ledgers | whoever has the space makes a logical volume of it; the ledgers give nothing more   |
 | logical volumes without an    | by its agent's last word; unless its Node object is gone, and with it whoever could |
 | object                        | remove them                                                                         |
+| drives that are being removed | their agent takes apart only what it knows for ours                                 |
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from datetime import datetime
 from typing import Final
 
 from quorate.api import conditions, finalizers, labels, names
+from quorate.api.baremetal import Drive
+from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.lvm import Ready, Removable
@@ -50,6 +53,8 @@ class Contents:
     pieces: tuple[LVMLogicalVolume, ...] = ()
     #: Of its disks, where they are.
     ledgers: tuple[DiskSchedule, ...] = ()
+    #: Under it.
+    drives: tuple[Drive, ...] = ()
 
 
 def contents(reader: Reader, group: LVMVolumeGroup) -> Contents:
@@ -58,7 +63,9 @@ def contents(reader: Reader, group: LVMVolumeGroup) -> Contents:
     # A disk that was carried to another node took its ledger along.
     here = (NodeName(group.spec.local.node_name), group.name)
     ledgers = (each for each in found if each is not None and (each.spec.node_id, _group_of(each)) == here)
-    return Contents(reader.find(LVMLogicalVolume, PIECES_IN, group.name), tuple(ledgers))
+    under = (reader.get(Drive, device.drive_uuid) for device in group.status.devices if device.drive_uuid)
+    drives = tuple(drive for drive in under if drive is not None)
+    return Contents(reader.find(LVMLogicalVolume, PIECES_IN, group.name), tuple(ledgers), drives)
 
 
 def look_after(group: LVMVolumeGroup, agent_is_fresh: bool, now: datetime) -> tuple[Write, ...]:
@@ -100,6 +107,11 @@ def removability(group: LVMVolumeGroup, found: Contents, *, node_is_known: bool)
         return Removable.NOT_EMPTY(message if len(message) <= _LENGTH else f"{message[:_LENGTH]}…")
     if any(not _is_closed(ledger) for ledger in found.ledgers):
         return Removable.CLOSING()
+    # By the group's object its agent knows the group for ours, when it takes the device apart.
+    leaving = [drive for drive in found.drives if drive.leaving and drive.phase is not OperationalStatus.REMOVED]
+    if leaving:
+        named = ", ".join(f"{drive.spec.serial_number} ({drive.phase})" for drive in leaving)
+        return Removable.DRIVE_LEAVES(f"Nothing is in {group.name}. It goes when drive {named} has been removed.")
     return Removable.EMPTY()
 
 

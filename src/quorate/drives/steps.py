@@ -113,7 +113,7 @@ def refusal(drive: Drive, wish: Wish, opinion: Opinion, name: str) -> str:
     failed = phase is OperationalStatus.FAILED and conditions.is_true(drive.status.conditions, Released)
     if wish is Wish.REPLACE and (phase is OperationalStatus.REMOVING or failed):
         return (
-            f"the removal of drive {serial} is under way already: {drive.status.message} To go on with it: quorate"
+            f"the removal of drive {serial} is under way already ({drive.status.message}). To go on with it: quorate"
             f" drive ready {name}. To take the drive into service again: quorate drive restart {name} --good"
         )
     return ""

@@ -37,6 +37,11 @@ class Removable(ConditionType):
         "Move or delete what the message names: volumes by quorate drive replace, or by deleting a replica;"
         " a logical volume that no object stands for by hand, on the node. Or leave it as it is: nothing is lost.",
     )
+    DRIVE_LEAVES = false(
+        "DriveLeaves",
+        "Nothing is in the group, but a drive of it is on its way out, and is taken apart as a part of it.",
+        "End the drive's replacement: quorate drive ready, or quorate drive restart.",
+    )
     CLOSING = false("Closing", "Nothing is in the group; that its disks give nothing any more is being seen to.")
 
 
