@@ -430,3 +430,19 @@ def test_what_an_outside_operator_says_and_nobody_understands_is_told_of(said: d
             assert (await lab.again(drive)).status.operational_status is RELEASING
 
     run(main, seed=47)
+
+
+def test_a_promise_that_nobody_understands_is_told_of_at_the_claim_and_keeps_nobody_waiting() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, FIVE) as lab:
+            await lab.volumes(1, BOTH)
+            drive = await lab.drive(await lab.node_of("v-0"))
+            said = {annotation_keys.RELEASE_SUPPORT: "true"}
+            metadata = ObjectMeta(namespace="default", name="data-db-0", annotations=said)
+            await lab.store.create(PersistentVolumeClaim(metadata=metadata, spec=ClaimSpec(volume_name="v")))
+            await lab.annotate(drive, health="BAD")
+            await lab.until_phase(drive, RELEASED)
+            ((kind, words),) = await told_of(lab, "VolumeAnnotationMisunderstood")
+            assert (kind, "support is 'true': allowed are yes, no" in words) == ("PersistentVolumeClaim", True)
+
+    run(main, seed=49)

@@ -32,7 +32,7 @@ from quorate.api.storage import LVMVolumeGroup
 from quorate.api.struct import replace
 from quorate.drives import progress
 from quorate.drives.progress import Progress
-from quorate.drives.view import CLAIM_INDEX, is_released_outside
+from quorate.drives.view import CLAIM_INDEX, CLAIM_OF, is_released_outside, support_of
 from quorate.engine import Controller, Index, Key, Patch, PatchStatus, Plan, PlanEvent, Reader, Watch, Write, no_keys
 from quorate.volumes import observe as volumes
 from quorate.volumes.view import VolumeView
@@ -65,6 +65,8 @@ class Snapshot:
     outside: bool
     #: Volume groups of which a drive is not there.
     missing: frozenset[str] = frozenset()
+    #: Claims of which nobody knows whether they promise an outside operator.
+    unclear: tuple[PersistentVolumeClaim, ...] = ()
 
 
 def observe(reader: Reader, key: Key) -> Snapshot | None:
@@ -74,7 +76,9 @@ def observe(reader: Reader, key: Key) -> Snapshot | None:
     if view is None:
         return None
     missing = frozenset(each.spec.location for each in found if _lacks_a_drive(reader, each.spec.location))
-    return Snapshot(view, found, is_released_outside(reader, key.name), missing)
+    claims = reader.find(PersistentVolumeClaim, CLAIM_OF, key.name)
+    unclear = tuple(claim for claim in claims if support_of(claim) not in ("", "yes", "no"))
+    return Snapshot(view, found, is_released_outside(reader, key.name), missing, unclear)
 
 
 def _lacks_a_drive(reader: Reader, group: str) -> bool:
@@ -98,6 +102,8 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
             found = progress.of_replica(snapshot.view, replica, volume, missing=missing)
             if not volume.deleting:
                 writes.append(_told(volume, found))
+        if volume.status.usage is None:
+            events += (_unclear(claim) for claim in snapshot.unclear)
         status = _status(volume, found, now)
         writes.append(PatchStatus(volume, replace(volume, status=status)))
         events += _events(volume, status.health)
@@ -159,6 +165,12 @@ def _misunderstood(volume: Volume, verdict: Verdict) -> Iterable[PlanEvent]:
     known = conditions.find(volume.status.conditions, Released)
     if verdict.reason == Released.MISUNDERSTOOD.code and (known is None or known.message != verdict.message):
         yield PlanEvent(volume, "VolumeAnnotationMisunderstood", verdict.message, warning=True)
+
+
+def _unclear(claim: PersistentVolumeClaim) -> PlanEvent:
+    said = claim.metadata.annotations.get(annotation_keys.RELEASE_SUPPORT, "")
+    words = f"Annotation {annotation_keys.RELEASE_SUPPORT} is {said!r}: allowed are yes, no. Quorate moves the volume."
+    return PlanEvent(claim, "VolumeAnnotationMisunderstood", words, warning=True)
 
 
 def _of_claim(claim: PersistentVolumeClaim) -> Iterable[Key]:

@@ -181,9 +181,12 @@ def request_name(drive: Drive) -> str:
 
 def is_released_outside(reader: Reader, volume: str) -> bool:
     """Whether an outside operator has promised to release the volume."""
-    claims = reader.find(PersistentVolumeClaim, CLAIM_OF, volume)
-    words = (claim.metadata.annotations.get(annotation_keys.RELEASE_SUPPORT, "") for claim in claims)
-    return any(word.strip().lower() == "yes" for word in words)
+    return any(support_of(claim) == "yes" for claim in reader.find(PersistentVolumeClaim, CLAIM_OF, volume))
+
+
+def support_of(claim: PersistentVolumeClaim) -> str:
+    """What a claim says of outside operators, in lower case; "yes" alone is a promise."""
+    return claim.metadata.annotations.get(annotation_keys.RELEASE_SUPPORT, "").strip().lower()
 
 
 def observe(reader: Reader, key: Key) -> NodeView | None:
