@@ -26,6 +26,7 @@ class Cluster:
     """Nodes with power and working links. Their agents start with :meth:`running`."""
 
     def __init__(self, layout: Layout, *, clock: Clock, seed: int = 0) -> None:
+        self.seed = seed
         self.world = World(seed, clock.now())
         self.driver = Driver(self.world, clock)
         self.nodes = {plan.name: SimulatedNode(plan, self.driver, f"lab/{seed}") for plan in layout.plans()}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 
@@ -42,6 +42,9 @@ _CLASSES: dict[str, type[Any]] = {
     )
 }
 _ENUMS: dict[str, type[enum.Enum]] = {cls.__name__: cls for cls in (Flag, Medium, PeerFlag)}
+_PLAIN: Final = frozenset({type(None), bool, int, float, str})
+_SEQUENCES: Final = frozenset({list, tuple})
+_SETS: Final = frozenset({set, frozenset})
 
 
 class Unusable(QuorateError):
@@ -65,6 +68,8 @@ def load(data: bytes) -> Any:
 
 
 class _Writer:
+    """Goes by the exact type of each value: everything is written at every report of an agent."""
+
     def __init__(self) -> None:
         self.objects: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -72,18 +77,19 @@ class _Writer:
 
     def write(self, value: Any) -> Any:
         """Plain values as they are; everything else as a list that says what it is."""
-        match value:
-            case enum.Enum():
-                return ["enum", type(value).__name__, value.value]
-            case None | bool() | int() | float() | str():
-                return value
-            case bytes():
-                return ["bytes", value.decode("latin-1")]
-            case dict():
-                return ["dict", [[self.write(key), self.write(each)] for key, each in value.items()]]
-            case list() | tuple() | set() | frozenset():
-                items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-                return [type(value).__name__, [self.write(each) for each in items]]
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind in _SEQUENCES:
+            return [kind.__name__, [each if type(each) in _PLAIN else self.write(each) for each in value]]
+        if kind is dict:
+            return ["dict", [[self.write(key), self.write(each)] for key, each in value.items()]]
+        if kind in _SETS:
+            return [kind.__name__, [self.write(each) for each in sorted(value, key=repr)]]
+        if kind is bytes:
+            return ["bytes", value.decode("latin-1")]
+        if isinstance(value, enum.Enum):
+            return ["enum", kind.__name__, value.value]
         return ["object", self._object(value)]
 
     def _object(self, value: Any) -> int:
@@ -141,16 +147,22 @@ class _Reader:
         return self._made[number]
 
 
-def _attributes(value: object) -> list[str]:
-    return [*_slots(type(value)), *getattr(value, "__dict__", {})]
+def _attributes(value: object) -> Iterable[str]:
+    slots, more = _SLOTS[type(value)], getattr(value, "__dict__", None)
+    return slots if more is None else (*slots, *more)
 
 
 def _declared(cls: type[Any]) -> list[str]:
     fields = [field.name for field in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else []
-    return [*_slots(cls), *fields]
+    return [*_SLOTS[cls], *fields]
 
 
-def _slots(cls: type[Any]) -> Iterator[str]:
+def _slots(cls: type[Any]) -> tuple[str, ...]:
+    found: list[str] = []
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
-        yield from (slots,) if isinstance(slots, str) else slots
+        found += (slots,) if isinstance(slots, str) else slots
+    return tuple(found)
+
+
+_SLOTS: Final = {cls: _slots(cls) for cls in _CLASSES.values()}

@@ -1,12 +1,14 @@
 """The simulated hardware of ``quorate up`` over HTTP: what ``quorate fault`` and ``quorate lab status`` speak to.
 
-POST /lab/v1/faults   a fault (``lab.faults``); the answer says what was done
+POST /lab/v1/faults   a fault (``lab.faults``); the answer says what was done, and comes when that is saved
 GET  /lab/v1/truth    how everything really is
 
 Guarded like everything else, and closed to agents: a node does not pull its neighbour's plug.
 """
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from aiohttp import web
@@ -21,8 +23,8 @@ from quorate.server.kubernetes.requests import CALLER
 _faults = msgspec.json.Decoder(Fault)
 
 
-def routes(cluster: Cluster) -> list[web.RouteDef]:
-    """What the server serves of a cluster."""
+def routes(cluster: Cluster, saved: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
+    """What the server serves of a cluster. ``saved``: waits until its hardware is."""
 
     async def inject(request: web.Request) -> web.Response:
         _check(request)
@@ -30,6 +32,7 @@ def routes(cluster: Cluster) -> list[web.RouteDef]:
             done = cluster.inject(_faults.decode(await request.read()))
         except (msgspec.DecodeError, FaultRefused) as error:
             raise BadRequest(str(error)) from None
+        await saved()
         return _json({"message": done})
 
     async def truth(request: web.Request) -> web.Response:

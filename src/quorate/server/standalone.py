@@ -23,7 +23,7 @@ from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
 from quorate.lab.cluster import Cluster
 from quorate.lab.delivery import deliver
-from quorate.lab.keeping import kept, restore
+from quorate.lab.keeping import Hardware, SavedFirst, kept
 from quorate.lab.layout import Layout
 from quorate.server import lab
 from quorate.server.broker import Streams, routes, serve_grpc
@@ -97,8 +97,8 @@ async def standalone(
         )
         streams = Streams(led.broker)
         cluster = Cluster(Layout(config.nodes, config.zones, config.drives), clock=clock, seed=_SEED)
-        hardware = data / "lab" / "hardware.json"
-        restore(cluster, hardware)
+        hardware = Hardware(cluster, data / "lab" / "hardware.journal")
+        hardware.restore()
         facade = Facade(
             store,
             kinds=all_kinds(),
@@ -107,7 +107,7 @@ async def standalone(
             access=access,
             registry=registry,
             health=lambda: _health(led.manager.health(), store),
-            routes=(*lab.routes(cluster), *routes(led.broker, security.access, streams)),
+            routes=(*lab.routes(cluster, hardware.saved), *routes(led.broker, security.access, streams)),
         )
         server = await listen(facade, host=config.listen, port=config.port, tls=security.tls())
         ending.push_async_callback(server.close)
@@ -122,7 +122,7 @@ async def standalone(
         async with asyncio.TaskGroup() as running:
             running.create_task(led.run())
             await deliver(store, cluster.plans)
-            async with kept(cluster, hardware), cluster.running(lambda _: store):
+            async with kept(hardware), cluster.running(lambda _: SavedFirst(store, hardware)):
                 yield Up(server.url, Address(rpc.host, rpc.port))
             led.manager.stop()
 
