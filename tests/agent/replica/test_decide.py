@@ -300,6 +300,42 @@ class TestRecount:
         assert commands(decided(self.diskless(**seen))) == []
 
 
+class TestMeetingAgain:
+    """A Primary without a disk does not trust a copy of another generation, until it meets it anew."""
+
+    def apart(self, peer_disk: str = "Consistent", *, flow: str = "Established", times: int = 4, **shown: Any) -> View:
+        obj = replica(
+            config=config(peers=(peer(2),), primary=True, **DISKLESS), actual=actual(disk="", metadata_created="")
+        )
+        known = {"role": "Primary", "quorum": False, **shown}
+        one = view(obj, kernel("Diskless", links=(link(2, disk=peer_disk, flow=flow),), **known))
+        return changed(one, outcomes=outcomes(outcome("recount", exit_code=0, times=times)))
+
+    def test_who_has_counted_in_vain_beside_one_parts_from_it_and_meets_it(self) -> None:
+        assert commands(decided(self.apart())) == ["drbdsetup disconnect pvc-1 2", "drbdadm adjust pvc-1"]
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            {"times": 3},
+            {"peer_disk": "UpToDate"},
+            {"peer_disk": "Outdated"},
+            {"flow": "SyncTarget"},
+            {"quorum": True},
+            {"role": "Secondary"},
+        ],
+    )
+    def test_nobody_else_lets_go_of_a_link(self, seen: dict[str, Any]) -> None:
+        assert not any("disconnect" in each for each in commands(decided(self.apart(**seen))))
+
+    def test_it_comes_before_a_demotion_that_fails(self) -> None:
+        """Whoever waits for a write cannot close the device, and the write waits for the copy."""
+        one = self.apart()
+        drbd = replace(one.replica.status.drbd, config=replace(one.config, primary=False))
+        leaving = changed(one, replica=replace(one.replica, status=replace(one.replica.status, drbd=drbd)))
+        assert commands(decided(leaving))[0] == "drbdsetup disconnect pvc-1 2"
+
+
 class TestLooking:
     def test_what_nobody_has_seen_is_looked_at_with_everything_else_at_once(self) -> None:
         decision = decided(view(kernel=KernelView(look_at_all=True)))

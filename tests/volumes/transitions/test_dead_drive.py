@@ -126,6 +126,37 @@ def test_a_drive_that_is_back_is_used_again_although_links_were_refused_meanwhil
     run(main, seed=1)
 
 
+@pytest.mark.parametrize("leaves", [False, True], ids=["both stay", "one is detached"])
+def test_both_users_of_a_single_copy_go_on_when_its_drive_is_back(leaves: bool) -> None:
+    """The first to write begins a generation that the other, who stands still, has never seen: it has to meet it."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.NONE)
+            (copy,) = await story.nodes(D)
+            users = [node for node in lab.cluster.nodes if node != copy][:2]
+            for number, node in enumerate(users):
+                await story.attach(node)
+                await story.until_primary(*users[: number + 1])
+            assert await story.write(users[0], "before")
+            lab.cluster.inject(faults.DriveFail(node=copy, drive="1"))
+            await lab.sleep(30)
+            for node in users:
+                story.begin_write(node, f"{node} waits")
+            await lab.sleep(30)
+            if leaves:
+                await story.detach(users[1])
+            lab.cluster.inject(faults.DriveMend(node=copy, drive="1"))
+            staying = users[:1] if leaves else users
+            await lab.sleep(120)
+            await story.until_primary(*staying, patience=300)
+            for node in staying:
+                assert await story.write(node, f"{node} after", seconds=10)
+                assert story.copies() == {copy: f"{node} after"}
+
+    run(main, seed=1)
+
+
 def test_whoever_left_meanwhile_has_no_vote_on_the_drive_that_comes_back() -> None:
     """Three copies survive the loss of one, also for the member whose metadata slept through a removal."""
 

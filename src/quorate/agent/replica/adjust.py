@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace as changed
 from datetime import datetime
+from typing import Final
 
 from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, size_mark
@@ -17,6 +18,7 @@ from quorate.agent.replica.kernel import (
     disk_state,
     has_disk,
     is_diskful,
+    is_primary,
     link_difference,
     stand_alone,
 )
@@ -24,10 +26,13 @@ from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Step
-from quorate.api.storage.drbd import ConnectionState, DiskState, ReplicaType
+from quorate.api.storage.drbd import ConnectionState, DiskState, DrbdStatus, ReplicationState, ReplicaType
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
+
+#: So often in a row the kernel has counted in vain: a quarter of a minute.
+_COUNTED_ENOUGH: Final = 4
 
 
 def adjust(view: View, now: datetime, settled: bool) -> Verdict:
@@ -169,11 +174,39 @@ def _stands_still(view: View) -> bool:
         return False
     if has_disk(status):
         return own_quorum(view.config) is None
-    return any(
-        device.peer_disk_state == DiskState.UP_TO_DATE
+    return bool(_in_sight(status, DiskState.UP_TO_DATE) or _in_sight(status, DiskState.CONSISTENT))
+
+
+def meet_again(view: View, now: datetime, settled: bool) -> Verdict:
+    """A user without a disk stands still beside a copy that it takes for something else than it has shown: reconnect.
+
+    The kernel does not trust a copy with another generation than a Primary without a disk has last exposed: it shows it
+    as Consistent, however good it is, and never looks again. Generations part when the copy was away, and somebody else
+    wrote first when it was back: of two users on 1D, say. At a meeting the two are compared. A user that stands
+    still and has been overtaken becomes Secondary there, its writes that were never acknowledged fail, and it is
+    promoted again. Nothing is given up by that: it has no data of its own, and between the two there is no bitmap.
+
+    A copy is Consistent for a moment in the best of times; so the kernel is made to count a few times first.
+    """
+    status, last = view.status, view.outcomes.get(commands.RECOUNT)
+    if not settled or status is None or has_disk(status) or not is_primary(status) or not _stands_still(view):
+        return FINE
+    if _in_sight(status, DiskState.UP_TO_DATE) or last is None or last.times < _COUNTED_ENOUGH:
+        return FINE
+    peers = _in_sight(status, DiskState.CONSISTENT)
+    steps = commands.meet_again(view, peers, str(peers), without_disk=is_diskful(view.config))
+    verdict = attempt(view, now, commands.MEET, str(peers), steps)
+    return Verdict(steps=verdict.steps, again=verdict.again)
+
+
+def _in_sight(status: DrbdStatus, disk: DiskState) -> tuple[int, ...]:
+    """The peers in touch whose disks the kernel shows so, with nothing being copied."""
+    return tuple(
+        connection.peer_node_id
         for connection in status.connections
         if connection.connection_state == ConnectionState.CONNECTED
         for device in connection.peer_devices
+        if device.peer_disk_state == disk and device.replication_state == ReplicationState.ESTABLISHED
     )
 
 

@@ -23,6 +23,7 @@ RESIZE = "resize"
 REMOVE = "remove"
 FORGET = "forget"
 RECOUNT = "recount"
+MEET = "meet"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
@@ -114,14 +115,27 @@ def recount(view: View, content: str, about: str, *, without_disk: bool) -> tupl
     is quorate meanwhile who would not be anyway. That the file is due to be adjusted is said first: whoever dies in
     between sets it right when it is back.
     """
-    adjusted: tuple[Run | RemoveFile, ...] = (
+    due = WriteFile(view.temporary_file, content, RECOUNT, about)
+    if without_disk:
+        # What is left to be adjusted is the disk.
+        return (due, _ask_for_more(view, RECOUNT, about), _adjust_all_but_disk(view, RECOUNT, about))
+    return (
+        due,
+        _ask_for_more(view, RECOUNT, about),
         _drbdadm(view, "adjust", purpose=RECOUNT, about=about, silence=UP_SILENCE),
         RemoveFile(view.temporary_file, RECOUNT, about),
     )
-    if without_disk:
-        # What is left to be adjusted is the disk.
-        adjusted = (_adjust_all_but_disk(view, RECOUNT, about),)
-    return (WriteFile(view.temporary_file, content, RECOUNT, about), _ask_for_more(view, RECOUNT, about), *adjusted)
+
+
+def meet_again(view: View, peers: tuple[int, ...], about: str, *, without_disk: bool) -> tuple[Run, ...]:
+    """Disconnect these peers and connect them again. Whoever dies in between finds links that are StandAlone."""
+    resource = kernel_of(view.resource)
+    parting = (("drbdsetup", "disconnect", view.resource, str(peer)) for peer in peers)
+    adjust = _drbdadm(view, "adjust", purpose=MEET, about=about, silence=UP_SILENCE)
+    return (
+        *(Run(argv, MEET, about, changes=(resource,)) for argv in parting),
+        _adjust_all_but_disk(view, MEET, about) if without_disk else adjust,
+    )
 
 
 def count_and_adjust_links(view: View, about: str) -> tuple[Run, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from quorate.agent.node import KERNEL_LOOK
 from quorate.agent.replica import commands, deletion, report
-from quorate.agent.replica.adjust import adjust, forget, recount
+from quorate.agent.replica.adjust import adjust, forget, meet_again, recount
 from quorate.agent.replica.algorithm import check_algorithm
 from quorate.agent.replica.config import write_file
 from quorate.agent.replica.down import leave_foreign, take_down, take_down_other_member
@@ -93,7 +93,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     forget,
 )
 #: … and what goes on from there.
-AFTERWARDS: Final[tuple[Rule, ...]] = (recount, change_role, clear_former_size, resize)
+AFTERWARDS: Final[tuple[Rule, ...]] = (recount, meet_again, change_role, clear_former_size, resize)
 
 #: Which error a failed step of a purpose is shown as.
 _SHOWN_AS: Final = {
@@ -106,6 +106,7 @@ _SHOWN_AS: Final = {
     commands.REMOVE: "last_adjustment_error",
     commands.FORGET: "last_adjustment_error",
     commands.RECOUNT: "last_adjustment_error",
+    commands.MEET: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
     commands.RESIZE: "last_resize_error",
 }
