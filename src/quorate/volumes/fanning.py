@@ -223,6 +223,11 @@ def _unsettled_of_pool(volume: ReplicatedVolume) -> Iterable[str]:
     return (status.configuration.replicated_storage_pool_name,)
 
 
+def _to_be_used_on(volume: ReplicatedVolume) -> Iterable[str]:
+    """Also by attachments: where none of its replicas is yet, nothing else tells it of the node."""
+    return {*volume.spec.publish_on, *(each.node_name for each in volume.status.attach_requests)}
+
+
 def _node_if_any(replica: ReplicatedVolumeReplica) -> Iterable[str]:
     return (replica.spec.node_name,) if replica.spec.node_name is not None else ()
 
@@ -240,7 +245,7 @@ _INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(ReplicatedVolume, VOLUMES_OF_CLASS, lambda volume: (volume.spec.replicated_storage_class_name,)),
     Index(ReplicatedVolume, VOLUMES_OF_POOL, _of_pool),
     Index(ReplicatedVolume, UNSETTLED_OF_POOL, _unsettled_of_pool),
-    Index(ReplicatedVolume, VOLUMES_FOR_NODE, lambda volume: volume.spec.publish_on),
+    Index(ReplicatedVolume, VOLUMES_FOR_NODE, _to_be_used_on),
     Index(ReplicatedVolume, TO_GROW, _if_to_grow),
     Index(ReplicatedVolumeReplica, REPLICAS_ON, _node_if_any),
     Index(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.api.storage.drbd import Connection, DrbdStatus
+from quorate.api.struct import replace
 from tests.agent.replica.builders import (
     DISKLESS,
     NOW,
@@ -149,3 +150,25 @@ def test_the_error_is_cleared_when_the_role_is_right_whoever_made_it_so() -> Non
     assert shown.last_promotion_error is not None
     done = view(replica(config=config(primary=True), errors=shown), kernel(role="Primary"), outcomes=outcomes(failed))
     assert errors(decided(done)).last_promotion_error is None
+
+
+HELD_BY_NOBODY = HELD_OPEN.partition("additional")[0]
+
+
+@pytest.mark.parametrize(
+    ("failing", "disk", "output", "expected"),
+    [
+        (True, "Diskless", HELD_BY_NOBODY, ["drbdsetup down pvc-1"]),
+        (True, "Diskless", HELD_OPEN, [PRIMARY]),
+        (False, "Diskless", HELD_BY_NOBODY, [PRIMARY]),
+        (True, "UpToDate", HELD_BY_NOBODY, [PRIMARY]),
+    ],
+)
+def test_who_fails_the_io_of_nobody_starts_anew_if_it_has_nothing_to_lose(
+    failing: bool, disk: str, output: str, expected: list[str]
+) -> None:
+    kind = {} if disk == "UpToDate" else DISKLESS
+    shown = replace(kernel(disk), force_io_failures=failing)
+    tried = outcomes(outcome("role", "primary", exit_code=11, output=output, age=60.0))
+    one = view(replica(config=config(primary=True, **kind)), shown, outcomes=tried)
+    assert commands(decided(one)) == expected

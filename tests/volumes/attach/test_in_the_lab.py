@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.api import conditions
+from quorate.api import annotation_keys, conditions, core
 from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.conditions.rva import Attached
 from quorate.api.storage import ReplicatedVolumeAttachment
@@ -212,5 +212,25 @@ def test_an_access_replica_is_primary_again_after_it_and_one_of_two_copies_lost_
                 await lab.sleep(30)
             await story.until_primary(user)
             assert await story.write(user, "after")
+
+    run(main, seed=1)
+
+
+def test_a_node_that_is_not_to_be_emptied_after_all_gets_the_volume_that_it_has_asked_for() -> None:
+    """Nothing of the volume is there yet that could tell of the node."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, Replication.NONE)
+            node = await story.free_node()
+            for emptied in ("true", None):
+                said = {"metadata": {"annotations": {annotation_keys.EVACUATE: emptied}}}
+                await lab.store.patch(core.Node, node, patch=said)
+                if emptied:
+                    await lab.sleep(5)
+                    await story.attach(node)
+                    await lab.sleep(60)
+                    assert await story.replica_on(node) is None
+            await story.until_primary(node, patience=60)
 
     run(main, seed=1)

@@ -15,7 +15,7 @@ from quorate.api.conditions.rv import Resilient
 from quorate.api.conditions.rvr import Ready as ReplicaReady
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import ReplicaType
-from quorate.errors import Conflict, Invalid, NotFound
+from quorate.errors import AlreadyExists, Invalid, NotFound
 from quorate.lab import faults
 from quorate.lab.errors import FaultRefused
 from quorate.lab.faults import Fault
@@ -69,7 +69,7 @@ class History:
         if node not in self.users and len(self.users) < 2:
             self.tell(f"attach {node}")
             self.users.append(node)
-            with suppress(Conflict):  # the last attachment of that name is not gone yet
+            with suppress(AlreadyExists):  # the last attachment of that name is not gone yet
                 await self.story.attach(node)
                 return
             self.users.remove(node)

@@ -11,9 +11,11 @@ from datetime import datetime
 from quorate.agent.backoff import Patience
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import all_established, device, has_disk, is_diskful, is_primary
-from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, failed
 from quorate.agent.replica.view import View
 from quorate.api.storage.drbd import DiskState, DrbdStatus
+from quorate.drbd.outcomes import Outcome as Meaning
+from quorate.drbd.outcomes import understand
 
 PATIENCE = Patience(first=1.0, longest=10.0)
 
@@ -29,6 +31,8 @@ def change_role(view: View, now: datetime, settled: bool) -> Verdict:
         return attempt(view, now, commands.ROLE, "secondary", (commands.demote(view, "secondary"),), patience=PATIENCE)
     if not settled or not may_promote(view, status):
         return FINE
+    if _fails_for_nobody(view, status):
+        return attempt(view, now, commands.DOWN, "anew", (commands.down(view, "anew"),), patience=PATIENCE)
     return attempt(view, now, commands.ROLE, "primary", (commands.promote(view, "primary"),), patience=PATIENCE)
 
 
@@ -44,3 +48,17 @@ def may_promote(view: View, status: DrbdStatus) -> bool:
         good = not is_diskful(view.config) or shown.disk_state == DiskState.UP_TO_DATE
         return good and view.duty_noted and all_established(view.config, status)
     return True
+
+
+def _fails_for_nobody(view: View, status: DrbdStatus) -> bool:
+    """Whether a member without a disk fails I/O until its last user is gone, and there is none: it has to start anew.
+
+    So it is with one that was overtaken while it stood still (``majority_3d``), if nobody had the device open just
+    then: nobody can open it either, so nobody ever closes it. One with a disk is left as it is: taken down and up it
+    would meet its peers anew, and marks that tell of what they lack may be lost by that.
+    """
+    last = failed(view, commands.ROLE)
+    if not status.force_io_failures or has_disk(status) or last is None or last.exit_code is None:
+        return False
+    answer = understand(last.exit_code, last.output)
+    return last.about == "primary" and answer.outcome is Meaning.HELD_OPEN and not answer.holders
