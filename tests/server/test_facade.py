@@ -241,7 +241,7 @@ async def test_an_error_of_ours_is_a_status_without_its_insides(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("something inside")
 
-    monkeypatch.setattr(EmbeddedStore, "read_page", broken)
+    monkeypatch.setattr(EmbeddedStore, "read_page_in_turns", broken)
     answer = await http("GET", WIDGETS)
     assert (answer.code, answer.json["reason"]) == (500, "InternalError")
     assert b"something inside" not in answer.raw

@@ -24,6 +24,8 @@ from quorate.errors import InvalidRule
 
 #: Of how many values each rule is known to hold, at most.
 _REMEMBERED = 2048
+#: And bytes of each, at most: somebody may write ever new values of a megabyte.
+_WORTH_REMEMBERING = 4096
 
 _OLD = re.compile(r"\boldSelf\b")
 #: ``self`` or ``oldSelf``, with the field that follows, if one does and not a function.
@@ -80,9 +82,10 @@ class Program:
             return True
         if not self._evaluate(new, old):
             return False
-        if len(self._held) >= _REMEMBERED:
-            self._held.clear()
-        self._held.add(asked)
+        if len(asked) <= _WORTH_REMEMBERING:
+            if len(self._held) >= _REMEMBERED:
+                self._held.clear()
+            self._held.add(asked)
         return True
 
     def _evaluate(self, value: Any, old_value: Any) -> bool:

@@ -99,6 +99,10 @@ def match(pairs: Mapping[str, str]) -> Selector:
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _KEY = re.compile(rf"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_NAME}$")
 _VALUE = re.compile(rf"^({_NAME})?$")
+#: A set in parentheses with all its commas, a comma, or what is between them.
+_PARTS = re.compile(r"\([^()]*\)|,|[^,()]+|[()]")
+#: A selector is tried on every object: so many clauses and values each are enough for anybody.
+_MOST_CLAUSES, _MOST_VALUES = 64, 512
 _SET = re.compile(r"^\s*(\S+)\s+(in|notin)\s*\(([^)]*)\)\s*$")
 _COMPARISON = re.compile(r"^\s*([^\s=!<>]+)\s*(==|!=|=|>|<)\s*([^\s=!<>]*)\s*$")
 
@@ -111,7 +115,10 @@ def parse_labels(text: str) -> Selector:
 def parse_fields(text: str) -> Selector:
     """A field selector (=, ==, != only); raises ValueError with the clause that is wrong."""
     requirements = []
-    for clause in filter(None, (part.strip() for part in text.split(","))):
+    clauses = [clause for part in text.split(",") if (clause := part.strip())]
+    if len(clauses) > _MOST_CLAUSES:
+        raise ValueError(f"invalid selector: {len(clauses)} clauses; at most {_MOST_CLAUSES} may be")
+    for clause in clauses:
         comparison = re.match(r"^([^=!]+?)(==|!=|=)(.*)$", clause)
         if comparison is None:
             raise ValueError(f"invalid selector: {clause!r}; can't understand it: expected key=value or key!=value")
@@ -125,9 +132,16 @@ def _clauses(text: str) -> list[str]:
     """Split at commas that are not inside parentheses."""
     if not text.strip():
         return []
-    clauses = re.split(r",(?![^(]*\))", text)
+    clauses = [""]
+    for part in _PARTS.findall(text):
+        if part == ",":
+            clauses.append("")
+        else:
+            clauses[-1] += part
+    if len(clauses) > _MOST_CLAUSES:
+        raise ValueError(f"unable to parse requirement: {len(clauses)} clauses; at most {_MOST_CLAUSES} may be")
     if not all(clause.strip() for clause in clauses):
-        raise ValueError(f"unable to parse requirement: {text!r} has a comma with nothing on one side")
+        raise ValueError(f"unable to parse requirement: {text[:200]!r} has a comma with nothing on one side")
     return clauses
 
 
@@ -135,6 +149,8 @@ def _parse_label(clause: str) -> Requirement:
     if found := _SET.match(clause):
         key, word, listed = found.groups()
         values = tuple(sorted({value.strip() for value in listed.split(",")}))
+        if len(values) > _MOST_VALUES:
+            raise ValueError(f"unable to parse requirement: {len(values)} values; at most {_MOST_VALUES} may be")
         requirement = Requirement(key, Operator.IN if word == "in" else Operator.NOT_IN, values)
     elif found := _COMPARISON.match(clause):
         key, sign, value = found.groups()

@@ -34,7 +34,7 @@ def threads() -> list[str]:
 
 def copy_as_after_a_crash(path: Path, copy: Path) -> Path:
     """What a process killed now would leave."""
-    for suffix in ("", "-wal"):
+    for suffix in ("", "-wal", ".mark"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
     return copy
 

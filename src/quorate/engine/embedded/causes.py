@@ -16,6 +16,10 @@ from quorate.errors import Cause, Invalid
 #: The field of a cause that belongs to no field.
 NO_FIELD = "<nil>"
 
+#: The most faults that are told of, and characters of a value in one.
+MOST = 100
+_LONGEST = 1024
+
 #: An object with one of these is too broken for rules between its fields to be tried.
 _BLOCKING = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
@@ -80,6 +84,9 @@ RULES_NOT_CHECKED = Cause(
 def refusal(kind: Kind, name: str, causes: Sequence[Cause], *, resource: bool = False) -> Invalid:
     """The error for an object with these faults; ``resource`` names it by plural instead of kind, as few do."""
     what = kind.plural if resource else kind.name
+    if len(causes) > MOST:
+        more = Cause("FieldValueInvalid", f"there are {len(causes) - MOST} faults more, or more yet", NO_FIELD)
+        causes = (*causes[:MOST], more)
     seen = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes)
     problems = next(iter(seen)) if len(seen) == 1 else f"[{', '.join(seen)}]"
     qualified = f"{what}.{kind.group}" if kind.group else what
@@ -89,7 +96,18 @@ def refusal(kind: Kind, name: str, causes: Sequence[Cause], *, resource: bool = 
 
 
 def shown(value: Any) -> str:
-    """A value as error messages print it."""
+    """A value as error messages print it; not more of it than anybody reads."""
+    if isinstance(value, str):
+        text = json.dumps(value[:_LONGEST], ensure_ascii=False)
+        return text if len(value) <= _LONGEST else f'{text[:-1]}…"'
+    if isinstance(value, list | dict) and len(value) > _LONGEST:
+        return f'"{len(value)} items"'
+    text = identity(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def identity(value: Any) -> str:
+    """The whole value as text: what tells it from others."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -7,8 +7,9 @@ dropped: nobody here reads them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from quorate.engine.embedded import causes, names
@@ -16,6 +17,10 @@ from quorate.engine.embedded.record import Tree
 from quorate.errors import Cause
 
 _ANNOTATIONS_LIMIT = 256 * 1024
+#: The most labels, finalizers and owners. Kubernetes has no limit but the object's size; nobody has so many.
+_LABELS_LIMIT, _FINALIZERS_LIMIT, _OWNERS_LIMIT = 2000, 500, 500
+#: Characters of an owner's kind and name in a message.
+_OWNER_NAME = 256
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 #: Finalizers that Kubernetes itself uses without a domain.
 _STANDARD_FINALIZERS = frozenset({_ORPHAN, _FOREGROUND, "kubernetes"})
@@ -35,7 +40,8 @@ def clean(metadata: Any, unknown: list[str]) -> Tree:
     for field, value in metadata.items():
         cleaner = _FIELDS.get(field)
         if cleaner is None:
-            unknown.append(f"metadata.{field}")
+            if len(unknown) < causes.MOST:
+                unknown.append(f"metadata.{field}")
         elif value is not None:
             result = cleaner(value, f"metadata.{field}", unknown)
             if result or (result == 0 and field == "deletionGracePeriodSeconds"):
@@ -49,19 +55,28 @@ def timestamp(moment: datetime) -> str:
 
 
 def problems(metadata: Tree) -> list[Cause]:
-    """What is wrong with labels, annotations, owners and finalizers."""
-    found: list[Cause] = []
-    for key, value in metadata.get("labels", {}).items():
-        found += [causes.invalid("metadata.labels", key, problem) for problem in names.qualified_name(key)]
-        found += [causes.invalid("metadata.labels", value, problem) for problem in names.label_value(value)]
+    """What is wrong with labels, annotations, owners and finalizers: not more of it than anybody is told."""
+    return list(islice(_problems(metadata), causes.MOST + 1))
+
+
+def _problems(metadata: Tree) -> Iterator[Cause]:
+    labels = metadata.get("labels", {})
+    if len(labels) > _LABELS_LIMIT:
+        yield causes.too_many("metadata.labels", len(labels), _LABELS_LIMIT)
+    for key, value in labels.items():
+        for problem in names.qualified_name(key):
+            yield causes.invalid("metadata.labels", key, problem)
+        for problem in names.label_value(value):
+            yield causes.invalid("metadata.labels", value, problem)
     annotations = metadata.get("annotations", {})
     for key in annotations:
         # Annotation keys are label keys whose prefix may be in any case.
         for problem in names.qualified_name(key.lower()):
-            found.append(causes.invalid("metadata.annotations", key, problem))
+            yield causes.invalid("metadata.annotations", key, problem)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
-        found.append(causes.too_long("metadata.annotations", _ANNOTATIONS_LIMIT))
-    return found + _owner_problems(metadata.get("ownerReferences", [])) + _finalizer_problems(metadata)
+        yield causes.too_long("metadata.annotations", _ANNOTATIONS_LIMIT)
+    yield from _owner_problems(metadata.get("ownerReferences", []))
+    yield from _finalizer_problems(metadata)
 
 
 def name_problems(metadata: Tree, rule: Callable[[str], list[str]]) -> list[Cause]:
@@ -103,38 +118,41 @@ def finalizer_warnings(new: Tree, old: Tree) -> list[str]:
     ]
 
 
-def _owner_problems(owners: list[Tree]) -> list[Cause]:
+def _owner_problems(owners: list[Tree]) -> Iterator[Cause]:
     field = "metadata.ownerReferences"
-    found = []
+    if len(owners) > _OWNERS_LIMIT:
+        yield causes.too_many(field, len(owners), _OWNERS_LIMIT)
     controller = ""
+    told = False
     for owner in owners:
         group, _, version = owner["apiVersion"].rpartition("/")
         if not version or "/" in group:
-            found.append(causes.invalid(f"{field}.apiVersion", owner["apiVersion"], "version must not be empty"))
-        empty = [part for part in ("kind", "name", "uid") if not owner[part]]
-        found += [causes.invalid(f"{field}.{part}", "", "must not be empty") for part in empty]
+            yield causes.invalid(f"{field}.apiVersion", owner["apiVersion"], "version must not be empty")
+        for part in ("kind", "name", "uid"):
+            if not owner[part]:
+                yield causes.invalid(f"{field}.{part}", "", "must not be empty")
         if (group, version, owner["kind"]) == ("", "v1", "Event"):
-            found.append(causes.invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner"))
+            yield causes.invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
-            this = f"{owner['kind']}/{owner['name']}"
-            if controller:
+            this = f"{owner['kind'][:_OWNER_NAME]}/{owner['name'][:_OWNER_NAME]}"
+            if controller and not told:
+                # Of many, the first two are enough: each repeats the whole list.
+                told = True
                 detail = "Only one reference can have Controller set to true. Found "
-                found.append(causes.invalid(field, owners, f'{detail}"true" in references for {controller} and {this}'))
+                yield causes.invalid(field, owners, f'{detail}"true" in references for {controller} and {this}')
             controller = controller or this
-    return found
 
 
-def _finalizer_problems(metadata: Tree) -> list[Cause]:
+def _finalizer_problems(metadata: Tree) -> Iterator[Cause]:
     finalizers = metadata.get("finalizers", [])
-    found = [
-        causes.invalid("metadata.finalizers", name, problem)
-        for name in finalizers
-        for problem in names.qualified_name(name)
-    ]
+    if len(finalizers) > _FINALIZERS_LIMIT:
+        yield causes.too_many("metadata.finalizers", len(finalizers), _FINALIZERS_LIMIT)
+    for name in finalizers:
+        for problem in names.qualified_name(name):
+            yield causes.invalid("metadata.finalizers", name, problem)
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
-        found.append(causes.invalid("metadata.finalizers", finalizers, detail))
-    return found
+        yield causes.invalid("metadata.finalizers", finalizers, detail)
 
 
 _JSON_TYPES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
@@ -162,19 +180,25 @@ def _time(value: Any, path: str, _unknown: list[str]) -> str:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise Malformed(f"{path}: {value!r} is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
+        raise Malformed(f"{path}: {value[:80]!r} is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
     return timestamp(moment)
 
 
 def _texts(value: Any, path: str, _unknown: list[str]) -> list[str]:
     _expect(value, list, path, "a list of texts")
     # A null is an empty text, as everywhere in Kubernetes' own types.
-    return [_text("" if item is None else item, f"{path}[{index}]", []) for index, item in enumerate(value)]
+    return [
+        item if type(item) is str else _text("" if item is None else item, f"{path}[{index}]", [])
+        for index, item in enumerate(value)
+    ]
 
 
 def _text_map(value: Any, path: str, _unknown: list[str]) -> dict[str, str]:
     _expect(value, dict, path, "an object of texts")
-    return {key: _text("" if item is None else item, f"{path}.{key}", []) for key, item in value.items()}
+    return {
+        key: item if type(item) is str else _text("" if item is None else item, f"{path}.{key}", [])
+        for key, item in value.items()
+    }
 
 
 def _flag(value: Any, path: str, _unknown: list[str]) -> bool:
@@ -184,7 +208,7 @@ def _flag(value: Any, path: str, _unknown: list[str]) -> bool:
 
 def _owners(value: Any, path: str, unknown: list[str]) -> list[Tree]:
     _expect(value, list, path, "a list of owner references")
-    owners: list[Tree] = []
+    owners: dict[tuple[Any, ...], Tree] = {}
     for index, item in enumerate(value):
         at = f"{path}[{index}]"
         _expect(item, dict, at, "an owner reference")
@@ -192,12 +216,13 @@ def _owners(value: Any, path: str, unknown: list[str]) -> list[Tree]:
         for field, part in item.items():
             cleaner = _OWNER_FIELDS.get(field)
             if cleaner is None:
-                unknown.append(f"{at}.{field}")
+                if len(unknown) < causes.MOST:
+                    unknown.append(f"{at}.{field}")
             elif part is not None:
                 owner[field] = cleaner(part, f"{at}.{field}", unknown)
-        if owner not in owners:
-            owners.append(owner)
-    return owners
+        # Equal ones once: all fields are texts or booleans, so they can be looked up.
+        owners.setdefault(tuple(sorted(owner.items())), owner)
+    return list(owners.values())
 
 
 def _dropped(_value: Any, _path: str, _unknown: list[str]) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import random as randomness
 import uuid
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,6 +50,8 @@ _SUFFIX_LENGTH = 5
 _PREFIX_LIMIT = 63 - _SUFFIX_LENGTH
 #: Seconds after which a commit is called stuck; the slowest disk takes less.
 _STUCK = 10.0
+#: Objects of a namespace that are deleted before others go on.
+_DELETED_AT_ONCE = 100
 
 
 class RawStore:
@@ -76,7 +79,7 @@ class RawStore:
         self._committer = InlineCommitter(database) if inline else ThreadCommitter(database)
         self._queue = WriteQueue(self._state, self._committer, self._committed, inline=inline)
         self._namespaces = next((kind for kind in self._rules if namespaces.is_namespace(kind)), None)
-        self._emptying = ""
+        self._emptying: Counter[str] = Counter()
         self._expiry = next(
             (Expiry(self._state.collections[kind], clock) for kind in self._rules if expires(kind)), None
         )
@@ -157,6 +160,24 @@ class RawStore:
 
         All pages show the version of the first one; Expired when the history no longer reaches back to it.
         """
+        return pages.at_once(self._page(kind, namespace, labels, fields, limit, continue_token))
+
+    async def read_page_in_turns(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Selector = EVERYTHING,
+        fields: Selector = EVERYTHING,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> Page:
+        """The same, as things are now; others go on while a long list is read."""
+        return await pages.in_turns(self._page(kind, namespace, labels, fields, limit, continue_token))
+
+    def _page(
+        self, kind: Kind, namespace: str, labels: Selector, fields: Selector, limit: int, token: str
+    ) -> Generator[None, None, Page]:
         return pages.read_page(
             self._collection(kind),
             Selection(kind, namespace, labels, fields),
@@ -164,7 +185,7 @@ class RawStore:
             version=self._state.version,
             floor=self._state.floor,
             limit=max(limit, 0),
-            token=continue_token,
+            token=token,
         )
 
     def subscribe(
@@ -189,8 +210,8 @@ class RawStore:
         if initial_events or not begin:
             version = self._state.version
             subscription = self._subscribers.add(kind, selection, version)
-            records = [record for record in collection.in_order() if record in selection]
-            subscription.begin(subscriptions.initial(records, version, marked=initial_events))
+            records = tuple(collection.in_order())
+            subscription.begin(subscriptions.initial(records, selection, version, marked=initial_events))
             return subscription
         subscription = self._subscribers.add(kind, selection, max(begin, self._state.version))
         if begin < self._state.floor:
@@ -372,7 +393,7 @@ class RawStore:
             return Deleted(marked or old, gone=not self._held(old))
         write = self._delete(old)
         if kind is self._namespaces:
-            self._empty(name)
+            await self._empty(name)
         if write is None:
             await self._queue.settle(kind, key)
             return Deleted(old, gone=False)
@@ -461,25 +482,29 @@ class RawStore:
         """Finish the deletions that the end of the last process cut short, and create what must be there."""
         for space in tuple(self._state.collections[kind].in_order()):
             if space.typed.deleting:
-                self._empty(space.name)
+                await self._empty(space.name)
         for name in namespaces.FIRST:
             if self._queue.current(kind, ("", name)) is None:
                 await self.create_raw(kind, namespaces.new(kind, name))
 
-    def _empty(self, namespace: str) -> None:
-        """Delete everything in a namespace."""
-        self._emptying = namespace
+    async def _empty(self, namespace: str) -> None:
+        """Delete everything in a namespace, which takes nothing new meanwhile."""
+        self._emptying[namespace] += 1
         try:
-            for record in tuple(self._content(namespace)):
-                self._delete(record)
+            for number, record in enumerate(tuple(self._content(namespace)), 1):
+                current = self._queue.current(record.kind, (record.namespace, record.name))
+                if current is not None:
+                    self._delete(current)
+                if number % _DELETED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
         finally:
-            self._emptying = ""
+            self._emptying[namespace] -= 1
         self._release_namespace(namespace)
 
     def _release_namespace(self, name: str) -> None:
         """A namespace whose deletion waits for its content goes with the last of it."""
         # Not after each of many: every time, the rest would be looked for.
-        if self._namespaces is not None and name != self._emptying:
+        if self._namespaces is not None and not self._emptying[name]:
             space = self._queue.current(self._namespaces, ("", name))
             if space is not None and space.typed.deleting and not self._held(space):
                 self._delete(space)

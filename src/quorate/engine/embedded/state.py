@@ -97,15 +97,16 @@ class Collection:
         return found
 
     def as_of(self, version: int) -> tuple[Sequence[Key], Callable[[Key], Record]]:
-        """The keys at a past version, and how to get their records."""
+        """The keys at a version, and how to get their records: as they were, also when others write meanwhile."""
         changed = {entry.key: entry.replaced for entry in reversed(self.since(version))}
+        objects = self.objects.copy()
         if not changed:
-            return self.keys(), self.objects.__getitem__
+            return self.keys(), objects.__getitem__
         present = {key for key, replaced in changed.items() if replaced}
-        keys = sorted((self.objects.keys() - changed.keys()) | present)
+        keys = sorted((objects.keys() - changed.keys()) | present)
 
         def record(key: Key) -> Record:
-            return self.objects[key] if key not in changed else self.past(key, changed[key])
+            return objects[key] if key not in changed else self.past(key, changed[key])
 
         return keys, record
 

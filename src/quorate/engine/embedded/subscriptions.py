@@ -21,6 +21,9 @@ from quorate.engine.embedded.state import Collection, Entry
 from quorate.engine.store import EventType
 from quorate.errors import Expired, QuorateError
 
+#: Past changes, or objects, that do not concern a reader and are looked at before others go on.
+_PASSED_AT_ONCE = 100
+
 #: A change, and the object as it was before (None when there was none).
 Published = tuple[Change, Record | None]
 
@@ -36,7 +39,7 @@ class Subscription(AsyncIterator[Change]):
         self.number = number
         #: A label that all of its objects have, with this value.
         self.label = selection.label
-        self._backlog: Iterator[Change] = iter(())
+        self._backlog: Iterator[Change | None] = iter(())
         self._buffer: deque[Change] = deque()
         self._waiting: asyncio.Future[None] | None = None
         self._failure: QuorateError | None = None
@@ -44,8 +47,8 @@ class Subscription(AsyncIterator[Change]):
         #: The version up to which the reader has been told everything.
         self.reached = version
 
-    def begin(self, backlog: Iterable[Change]) -> None:
-        """Yield these before anything that is published."""
+    def begin(self, backlog: Iterable[Change | None]) -> None:
+        """Yield these before anything that is published; None is one that does not concern the reader."""
         self._backlog = iter(backlog)
 
     def publish(self, changes: Sequence[Published]) -> None:
@@ -97,16 +100,27 @@ class Subscription(AsyncIterator[Change]):
         return self
 
     async def __anext__(self) -> Change:
+        passed = 0
         while True:
             if self._failure is not None:
                 raise self._failure
             try:
                 for change in self._backlog:
-                    return change
+                    if change is not None:
+                        return change
+                    passed += 1
+                    if passed % _PASSED_AT_ONCE == 0:
+                        break
+                else:
+                    passed = 0
             except QuorateError as error:
                 # Expired, or the file cannot be read: what follows would leave a gap.
                 self.fail(error)
                 raise
+            if passed:
+                # Looking through what does not concern one reader must not keep all others waiting.
+                await asyncio.sleep(0)
+                continue
             if self._buffer:
                 return self._buffer.popleft()
             if self._closed:
@@ -210,7 +224,7 @@ class Subscribers:
                 subscription.end()
 
 
-def replay(collection: Collection, entries: Iterable[Entry], selection: Selection) -> Iterator[Change]:
+def replay(collection: Collection, entries: Iterable[Entry], selection: Selection) -> Iterator[Change | None]:
     """Past changes as they would have been published; raises Expired when they are forgotten meanwhile."""
     for entry in entries:
         before = collection.past(entry.key, entry.replaced) if entry.replaced else None
@@ -219,15 +233,13 @@ def replay(collection: Collection, entries: Iterable[Entry], selection: Selectio
             record = at_version(before, entry.version)
         else:
             record = collection.past(entry.key, entry.version)
-        seen = _as_seen(selection, Change(EventType(entry.type), record, entry.version), before)
-        if seen is not None:
-            yield seen
+        yield _as_seen(selection, Change(EventType(entry.type), record, entry.version), before)
 
 
-def initial(records: Iterable[Record], version: int, *, marked: bool) -> Iterator[Change]:
+def initial(records: Iterable[Record], selection: Selection, version: int, *, marked: bool) -> Iterator[Change | None]:
     """A state as additions, followed by a bookmark when its end is to be marked."""
     for record in records:
-        yield Change(EventType.ADDED, record, record.version)
+        yield Change(EventType.ADDED, record, record.version) if record in selection else None
     if marked:
         yield Change(EventType.BOOKMARK, None, version, initial_events_end=True)
 

@@ -49,7 +49,7 @@ class Malformed(Exception):
 
 def not_json(body: bytes, error: Exception) -> str:
     """What is wrong with a body. Of half a surrogate pair msgspec says that the input is truncated, which it is not."""
-    half = isinstance(error, msgspec.DecodeError) and _HALF_PAIR.search(body)
+    half = isinstance(error, msgspec.DecodeError) and b"\\u" in body and _HALF_PAIR.search(body)
     if half:
         escape = half.group(1).decode()
         return f"the body is not JSON: {escape} is the first half of a character, and the second half does not follow"

@@ -2,12 +2,17 @@
 
 Of a key given twice every parser keeps the last value, so somebody's setting is lost; Kubernetes warns or
 refuses (``fieldValidation``), and so do we.
+
+Whatever comes later walks the tree on the event loop, and many a message names the place that it is about. So what no
+object of ours comes near is refused here: too many values, too deep, keys as long as texts.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -33,6 +38,20 @@ else:
             Parser.__init__(self)
 
 
+#: The most values in a body, counting those inside others; how deep they may lie in each other; the longest key.
+MAX_VALUES = 30_000
+MAX_DEPTH = 100
+MAX_KEY = 1024
+#: Bytes of YAML, which is read a hundred times slower than JSON. kubectl sends none.
+MAX_YAML = 256 * 1024
+#: Paths of repeated keys that are told of: as many as a real API server reports.
+MAX_REPEATED = 100
+#: A body of fewer bytes is within these bounds, or near enough.
+_SMALL = 16 * 1024
+#: The longest number that is one: a float of 64 bits has at most 17 digits that matter.
+_LONGEST_NUMBER = 400
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A body and the paths of keys that appeared more than once, such as ``spec.owner``."""
@@ -56,18 +75,28 @@ def parse_json(data: bytes) -> Parsed:
         return found
 
     try:
-        value = json.loads(data, object_pairs_hook=collect, parse_constant=_refuse_constant, parse_float=_finite)
+        value = json.loads(
+            data,
+            object_pairs_hook=collect,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_whole if len(data) > _SMALL else None,
+        )
         if b"\\ud" in data.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ValueError("half of a surrogate pair is not text") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if len(data) > _SMALL:
+        check_bounds(value)
     return Parsed(value, _paths(value, repeated))
 
 
 def parse_yaml(data: bytes) -> Parsed:
     """YAML that could be JSON: dates stay text, keys become text, no aliases. Raises ValueError."""
+    if len(data) > MAX_YAML:
+        raise ValueError(f"YAML of {len(data)} bytes; at most {MAX_YAML} are read: send it as JSON")
     try:
         loader = _JsonLikeLoader(data)
         value = loader.get_single_data()
@@ -75,11 +104,42 @@ def parse_yaml(data: bytes) -> Parsed:
         raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if len(data) > _SMALL:
+        check_bounds(value)
     return Parsed(value, _paths(value, loader.repeated))
+
+
+def check_bounds(value: Any) -> None:
+    """Raise ValueError for what nobody should have to walk."""
+    count, depth = 0, 0
+    level = [value]
+    while level:
+        count += len(level)
+        depth += 1
+        if count > MAX_VALUES:
+            raise ValueError(f"it has more than {MAX_VALUES} values")
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        inside: list[Any] = []
+        for one in level:
+            if type(one) is dict:
+                for key in one:
+                    if len(key) > MAX_KEY:
+                        raise ValueError(f"the key {key[:40]!r}… has {len(key)} characters; at most {MAX_KEY} may be")
+                inside += one.values()
+            elif type(one) is list:
+                inside += one
+        level = inside
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def _finite(text: str) -> float:
@@ -90,22 +150,23 @@ def _finite(text: str) -> float:
 
 
 def _note_repeated(found: dict[str, Any], keys: list[str], repeated: _Repeated) -> None:
-    repeated[id(found)] = (found, [key for key in found if keys.count(key) > 1])
+    repeated[id(found)] = (found, [key for key, times in Counter(keys).items() if times > 1])
 
 
-def _paths(value: Any, repeated: _Repeated, prefix: str = "") -> tuple[str, ...]:
-    """Where the dicts that had repeated keys ended up; walked only when there are any."""
-    if not repeated:
-        return ()
+def _paths(value: Any, repeated: _Repeated) -> tuple[str, ...]:
+    """Where the dicts that had repeated keys ended up, those on top first; walked only when there are any."""
     found: list[str] = []
-    if isinstance(value, dict):
-        if id(value) in repeated:
-            found += [prefix + key for key in repeated[id(value)][1]]
-        for key, inner in value.items():
-            found += _paths(inner, repeated, f"{prefix}{key}.")
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            found += _paths(inner, repeated, f"{prefix.removesuffix('.')}[{index}].")
+    left = [("", value)] if repeated else []
+    while left and len(found) < MAX_REPEATED:
+        prefix, one = left.pop()
+        if isinstance(one, dict):
+            if id(one) in repeated:
+                found += [prefix + key for key in repeated[id(one)][1][: MAX_REPEATED - len(found)]]
+            inside = [(f"{prefix}{key}.", part) for key, part in one.items() if isinstance(part, dict | list)]
+        else:
+            at = prefix.removesuffix(".")
+            inside = [(f"{at}[{i}].", part) for i, part in enumerate(one) if isinstance(part, dict | list)]
+        left += reversed(inside)
     return tuple(found)
 
 
@@ -139,6 +200,12 @@ class _JsonLikeLoader(Composer, _Parser, SafeConstructor, Resolver):
         if len(found) < len(keys):
             _note_repeated(found, keys, self.repeated)
 
+    def integer(self, node: yaml.ScalarNode) -> int:
+        if len(str(node.value)) > _LONGEST_NUMBER:
+            raise yaml.constructor.ConstructorError(None, None, "a number of too many digits", node.start_mark)
+        value: int = self.construct_yaml_int(node)
+        return value
+
     def number(self, node: yaml.ScalarNode) -> float:
         value = self.construct_yaml_float(node)
         if not math.isfinite(value):
@@ -158,13 +225,27 @@ _TAG = "tag:yaml.org,2002:"
 _JsonLikeLoader.yaml_constructors = {
     f"{_TAG}map": _JsonLikeLoader.mapping,
     f"{_TAG}float": _JsonLikeLoader.number,
+    f"{_TAG}int": _JsonLikeLoader.integer,
     **{
         tag: yaml.SafeLoader.yaml_constructors[tag]
-        for tag in (f"{_TAG}str", f"{_TAG}int", f"{_TAG}bool", f"{_TAG}null", f"{_TAG}seq", None)
+        for tag in (f"{_TAG}str", f"{_TAG}bool", f"{_TAG}null", f"{_TAG}seq", None)
     },
+}
+#: As YAML 1.1 has numbers, but for those in base 60: to Kubernetes ``1:30`` is text, and read as a number a long one
+#: takes hours.
+_NUMBERS = {
+    f"{_TAG}int": re.compile(r"[-+]?(?:0b[0-1_]+|0[0-7_]+|(?:0|[1-9][0-9_]*)|0x[0-9a-fA-F_]+)\Z"),
+    f"{_TAG}float": re.compile(
+        r"(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"
+    ),
 }
 # A date in a manifest is the text that was written.
 _JsonLikeLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (f"{_TAG}timestamp", f"{_TAG}merge")]
+    first: [
+        (tag, _NUMBERS.get(tag, pattern))
+        for tag, pattern in resolvers
+        if tag not in (f"{_TAG}timestamp", f"{_TAG}merge")
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }

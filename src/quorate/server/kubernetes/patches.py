@@ -23,6 +23,7 @@ from quorate.api.kind import Kind
 from quorate.engine import merge
 from quorate.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
 from quorate.server.kubernetes import strategic
+from quorate.server.kubernetes.bodies import check_bounds
 from quorate.server.kubernetes.requests import MAX_BODY
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
@@ -32,14 +33,31 @@ JSON = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
-#: As a real API server: a longer list is more likely an attack than an intention.
-MAX_OPERATIONS = 10_000
+#: A longer list is more likely an attack than an intention. (A real API server takes ten times as many.)
+MAX_OPERATIONS = 1000
+#: Characters of all their paths together.
+MAX_PATHS = 64 * 1024
 #: Bytes of JSON that the copies of one patch may add up to. Each can double the object, so a few would fill memory.
 MAX_COPIED = MAX_BODY
 
 
 def change_of(kind: Kind, media_type: str, patch: Any) -> Change:
     """What the patch does to an object. Raises for a patch that cannot be one, before anything is read."""
+    change = _change_of(kind, media_type, patch)
+
+    def bounded(current: dict[str, Any]) -> dict[str, Any]:
+        changed = change(current)
+        try:
+            # What is bounded in a request would otherwise grow by one after the other.
+            check_bounds(changed)
+        except ValueError as error:
+            raise TooLarge(f"the patch makes an object that is too large: {error}") from None
+        return changed
+
+    return bounded
+
+
+def _change_of(kind: Kind, media_type: str, patch: Any) -> Change:
     if media_type == JSON:
         return _json_patch(patch)
     if not isinstance(patch, dict):
@@ -113,6 +131,8 @@ def _json_patch(patch: Any) -> Change:
         raise BadRequest(f"error decoding patch: expected a list of operations, got {_type_name(patch)}")
     if len(patch) > MAX_OPERATIONS:
         raise TooLarge(f"a JSON patch may hold at most {MAX_OPERATIONS} operations, got {len(patch)}")
+    if sum(len(str(operation.get(name, ""))) for operation in patch for name in ("path", "from")) > MAX_PATHS:
+        raise TooLarge(f"the paths of a JSON patch may have at most {MAX_PATHS} characters in all")
 
     def change(current: dict[str, Any]) -> dict[str, Any]:
         try:

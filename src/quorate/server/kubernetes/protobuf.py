@@ -108,13 +108,19 @@ def _moment(value: Any) -> datetime | None:
         raise ValueError("protobuf: a time that no calendar has") from None
 
 
+#: Of one message, repeated ones counted.
+MOST_FIELDS = 20_000
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Field numbers and raw values of a message."""
-    position = 0
+    position = count = 0
     while position < len(data):
+        count += 1
+        if count > MOST_FIELDS:
+            raise ValueError(f"protobuf: a message of more than {MOST_FIELDS} fields")
         tag, position = _varint(data, position)
         number, wire_type = tag >> 3, tag & 7
         if wire_type == _VARINT:

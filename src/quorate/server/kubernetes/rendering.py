@@ -6,6 +6,7 @@ the bytes of its items, joined.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +50,16 @@ class Renderer:
             case Form.TABLE:
                 return self._encoded(self._table([record], {"resourceVersion": str(record.version)}))
 
-    def many(self, page: Page) -> bytes:
-        """A list."""
+    def many(self, page: Page) -> Iterator[bytes]:
+        """A list, in pieces that are short to make: a head, one for each object, and a tail."""
+        head, name, piece = self._list(page)
+        yield msgspec.json.encode(head)[:-1] + b',"' + name + b'":['
+        for number, record in enumerate(page.records):
+            yield b"," + piece(record) if number else piece(record)
+        yield b"]}"
+
+    def _list(self, page: Page) -> tuple[Json, bytes, Callable[[Record], bytes]]:
+        """Everything about a list but its items, the name of these, and how each is written."""
         metadata: Json = {"resourceVersion": str(page.resource_version)}
         if page.continue_token:
             metadata["continue"] = page.continue_token
@@ -61,15 +70,15 @@ class Renderer:
                 if self.kind.crd:
                     metadata.setdefault("continue", "")  # as a real server, for custom kinds only
                 head = {"kind": f"{self.kind.name}List", "apiVersion": self.kind.api_version, "metadata": metadata}
-                return self._written(_with_items(head, [record.raw for record in page.records]))
+                return head, b"items", _raw
             case Form.METADATA:
-                items = [partial_metadata(msgspec.json.decode(record.raw)) for record in page.records]
-                kind = "PartialObjectMetadataList"
-                return self._encoded(
-                    {"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
-                )
+                head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+                return head, b"items", _metadata
             case Form.TABLE:
-                return self._encoded(self._table(list(page.records), metadata))
+                now = self.clock.now()
+                head = table([], metadata=metadata, columns=column_definitions(self.kind))
+                del head["rows"]
+                return head, b"rows", lambda record: msgspec.json.encode(row(self.kind, record.raw, self.include, now))
 
     def event(self, type_: EventType, record: Record, *, first: bool) -> bytes:
         """One line of a watch; ``first`` carries a table's heading, once is enough."""
@@ -120,5 +129,9 @@ def watch_line(type_: str, body: bytes) -> bytes:
     return b'{"type":"' + type_.encode() + b'","object":' + body + b"}\n"
 
 
-def _with_items(head: Json, items: list[bytes]) -> bytes:
-    return msgspec.json.encode(head)[:-1] + b',"items":[' + b",".join(items) + b"]}"
+def _raw(record: Record) -> bytes:
+    return record.raw
+
+
+def _metadata(record: Record) -> bytes:
+    return msgspec.json.encode(partial_metadata(msgspec.json.decode(record.raw)))

@@ -59,7 +59,11 @@ _OBJECT_VERBS = {
 _STATUS_VERBS = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch"}
 
 #: Deletions that wait for the disk together.
-_TOGETHER = 500
+_TOGETHER = 100
+#: A list of more objects is sent as it is made: at once, making it would keep everybody else waiting.
+_AT_ONCE = 100
+#: Bytes that are sent together, and seconds that they may take to be made.
+_CHUNK, _TURN = 256 * 1024, 0.005
 
 
 class Resources:
@@ -92,9 +96,9 @@ class Resources:
             renderer = self._renderer(request, target, formats=(Format.JSON,))
             return await self._watches.stream(request, target, options, renderer)
         renderer = self._list_renderer(request, target)
-        page = self._page(target, options)
+        page = await self._page(target, options)
         _check_version(options, page.resource_version)
-        return _answer(renderer.many(page), renderer)
+        return await _listed(request, page, renderer)
 
     async def _get(self, request: web.Request, target: Target) -> web.StreamResponse:
         renderer = self._renderer(request, target)
@@ -186,12 +190,12 @@ class Resources:
         options = list_options(request.query)
         how = delete_options(request.query, await read_optional_tree(request))
         renderer = self._list_renderer(request, target)
-        page = self._page(target, options)
+        page = await self._page(target, options)
         admit = admission_of(request[CALLER])
         for begin in range(0, len(page.records), _TOGETHER):
             some = page.records[begin : begin + _TOGETHER]
             await asyncio.gather(*(self._delete_if_same(record, admit, dry_run=how.dry_run) for record in some))
-        return _answer(renderer.many(page), renderer)
+        return await _listed(request, page, renderer)
 
     async def _delete_if_same(self, record: Record, admit: Admit, *, dry_run: bool) -> None:
         uid = record.typed.metadata.uid
@@ -201,8 +205,8 @@ class Resources:
                 record.kind, record.name, namespace=record.namespace, uid=uid, dry_run=dry_run, admit=admit
             )
 
-    def _page(self, target: Target, options: ListOptions) -> Page:
-        return self._store.read_page(
+    async def _page(self, target: Target, options: ListOptions) -> Page:
+        return await self._store.read_page_in_turns(
             target.kind,
             namespace=target.namespace,
             labels=options.labels,
@@ -271,6 +275,29 @@ async def _one(record: Record, renderer: Renderer) -> bytes:
     if renderer.representation.format is Format.YAML:
         return await asyncio.to_thread(renderer.one, record)
     return renderer.one(record)
+
+
+async def _listed(request: web.Request, page: Page, renderer: Renderer) -> web.StreamResponse:
+    """A list, however long it is."""
+    if len(page.records) <= _AT_ONCE and sum(len(record.raw) for record in page.records) <= _CHUNK:
+        return _answer(b"".join(renderer.many(page)), renderer)
+    response = web.StreamResponse(headers={"Content-Type": renderer.content_type})
+    if request.method == "HEAD":
+        return response
+    await response.prepare(request)
+    loop = asyncio.get_running_loop()
+    chunk: list[bytes] = []
+    size, end_of_turn = 0, loop.time() + _TURN
+    for piece in renderer.many(page):
+        chunk.append(piece)
+        size += len(piece)
+        if size > _CHUNK or loop.time() > end_of_turn:
+            await response.write(b"".join(chunk))
+            await asyncio.sleep(0)
+            chunk, size, end_of_turn = [], 0, loop.time() + _TURN
+    await response.write(b"".join(chunk))
+    await response.write_eof()
+    return response
 
 
 def _answer(body: bytes, renderer: Renderer, code: int = 200) -> web.Response:

@@ -14,6 +14,9 @@ Json = dict[str, Any]
 
 _log = get_logger(__name__)
 
+#: Characters of a message, of one of its causes, and of a name: much of it may be what somebody sent.
+_LONGEST, _LONGEST_CAUSE, _LONGEST_NAME = 16 * 1024, 2048, 1024
+
 
 def explained(error: Exception) -> ApiError:
     """What a client is told of an error; what nobody foresaw goes to the log instead."""
@@ -32,7 +35,7 @@ def failure(error: ApiError) -> Json:
     details = {
         name: value
         for name, value in (
-            ("name", error.name),
+            ("name", error.name[:_LONGEST_NAME]),
             ("group", error.group),
             ("kind", error.kind),
             ("uid", error.uid),
@@ -46,13 +49,17 @@ def failure(error: ApiError) -> Json:
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": error.message,
+        "message": _shortened(error.message, _LONGEST),
         "reason": error.reason,
     }
     if details:
         status["details"] = details
     status["code"] = error.code
     return status
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def deleted(kind: Kind, name: str, uid: str) -> Json:
@@ -80,5 +87,6 @@ def invalid_options(kind: str, causes: list[Cause]) -> Invalid:
 
 
 def _cause(cause: Cause) -> Json:
-    found = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    message, field = _shortened(cause.message, _LONGEST_CAUSE), _shortened(cause.field, _LONGEST_CAUSE)
+    found = {"reason": cause.reason, "message": message, "field": field}
     return {key: value for key, value in found.items() if value}

@@ -9,6 +9,7 @@ Directives inside a patch: ``$patch: replace|delete|merge`` in an object, ``$ret
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,9 @@ _MERGING: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("", "namespaces"): {"status.conditions": "type"},
     ("", "persistentvolumeclaims"): {"status.conditions": "type"},
 }
+
+#: Of one list in a patch.
+_MOST_ITEMS = 5000
 
 _DELETE_ITEMS = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
@@ -41,7 +45,7 @@ def _object(current: Any, patch: dict[str, Any], merging: Mapping[str, str], pat
         raise BadRequest(f"error decoding patch: unknown patch type: {directive!r} at {path or 'the top'}")
     result = dict(current) if isinstance(current, dict) and directive == "merge" else {}
     if "$retainKeys" in patch:
-        retained = _listed(patch, "$retainKeys", path)
+        retained = {key for key in _listed(patch, "$retainKeys", path) if isinstance(key, str)}
         result = {key: value for key, value in result.items() if key in retained}
     for key, value in patch.items():
         if key.startswith("$"):
@@ -95,6 +99,8 @@ def _listed(patch: dict[str, Any], field: str, path: str) -> list[Any]:
     found = patch.get(field, [])
     if not isinstance(found, list):
         raise BadRequest(f"error decoding patch: {field} at {path or 'the top'} must be a list")
+    if len(found) > _MOST_ITEMS:
+        raise BadRequest(f"error decoding patch: {field} at {path or 'the top'} has more than {_MOST_ITEMS} items")
     return found
 
 
@@ -114,13 +120,14 @@ def _arranged(before: list[str], named: list[str]) -> list[str]:
     What the client did not name stays in front of a named item that it was in front of; behind the new ones otherwise.
     """
     place = {key: index for index, key in enumerate(before)}
-    rest = [key for key in before if key not in named]
+    known = set(named)
+    rest = deque(key for key in before if key not in known)
     result = []
     for key in named:
         while rest and key in place and place[rest[0]] < place[key]:
-            result.append(rest.pop(0))
+            result.append(rest.popleft())
         result.append(key)
-    return result + rest
+    return [*result, *rest]
 
 
 def _without_directives(value: Any) -> Any:

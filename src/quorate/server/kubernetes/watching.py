@@ -25,6 +25,8 @@ from quorate.server.kubernetes.rendering import Renderer, watch_line
 _SHORTEST, _LONGEST = 1800.0, 3600.0
 #: A client takes a watch that says nothing for long for dead.
 _BOOKMARK_PERIOD = 60.0
+#: Events that are sent before others go on.
+_SENT_AT_ONCE = 32
 
 
 class Watches:
@@ -76,7 +78,12 @@ class Watches:
         self, subscription: Subscription, response: web.StreamResponse, renderer: Renderer, *, bookmarks: bool
     ) -> None:
         first = True
+        sent = 0
         while True:
+            sent += 1
+            if sent % _SENT_AT_ONCE == 0:
+                # Neither a backlog nor a connection that takes all of it makes anybody wait by itself.
+                await asyncio.sleep(0)
             try:
                 async with asyncio.timeout(_BOOKMARK_PERIOD):
                     change = await anext(subscription)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 
@@ -102,11 +103,11 @@ class KindSchema:
             if causes.blocks_rules(faults):
                 faults.append(causes.RULES_NOT_CHECKED)
             elif before is not None and part in self._apart:
-                faults += violations(tree.get(part), before.get(part, ABSENT), self._node.properties[part], part)
+                broken = violations(tree.get(part), before.get(part, ABSENT), self._node.properties[part], part)
+                faults += islice(broken, causes.MOST + 1)
             else:
-                faults += violations(
-                    self._visible(tree), ABSENT if before is None else self._visible(before), self._node
-                )
+                old = ABSENT if before is None else self._visible(before)
+                faults += islice(violations(self._visible(tree), old, self._node), causes.MOST + 1)
         return typed, faults
 
     def _typed(self, raw: bytes, tree: Tree, before: Tree | None, last: Resource | None) -> Resource:
@@ -134,7 +135,7 @@ class KindSchema:
             faults += explain(tree[part], old, self._node.properties[part], part)
         # An object that had duplicates before may keep them.
         if before is None or not any(duplicates(before, self._node)):
-            faults += duplicates(tree, self._node)
+            faults += islice(duplicates(tree, self._node), causes.MOST + 1)
         return faults
 
 

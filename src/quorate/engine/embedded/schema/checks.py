@@ -13,10 +13,9 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
-from quorate.engine.embedded.causes import shown
 from quorate.engine.embedded.schema.formats import looks_like_date_time
 from quorate.engine.embedded.schema.node import Node
-from quorate.engine.embedded.schema.trees import item_key
+from quorate.engine.embedded.schema.trees import item_identity
 
 #: Whether a value is good, given the value that it replaces: what is the very same is not looked at again.
 Check = Callable[[Any, Any], bool]
@@ -96,7 +95,7 @@ def _distinct(node: Node) -> Callable[[list[Any]], bool]:
             return lambda value: len(value) < 2 or len({item.get(key) for item in value}) == len(value)
     if node.list_type == "set" and node.items.type == "string":
         return lambda value: len(value) < 2 or len(set(value)) == len(value)
-    return lambda value: len(value) < 2 or len({shown(item_key(item, node)) for item in value}) == len(value)
+    return lambda value: len(value) < 2 or len({item_identity(item, node) for item in value}) == len(value)
 
 
 def _check_map(values: Node) -> Callable[[dict[str, Any]], bool] | None:

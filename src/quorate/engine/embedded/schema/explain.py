@@ -9,23 +9,27 @@ A value that is equal to the stored one is not judged: an update is not refused 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from itertools import islice
 from typing import Any
 
 from quorate.engine.embedded import causes
 from quorate.engine.embedded.causes import NO_FIELD
 from quorate.engine.embedded.schema.formats import is_base64, is_date_time
 from quorate.engine.embedded.schema.node import Node
-from quorate.engine.embedded.schema.trees import ABSENT, item_key, old_items, same
+from quorate.engine.embedded.schema.trees import ABSENT, item_identity, item_key, old_items, same
 from quorate.errors import Cause
 
 _FORMATS = {"date-time": is_date_time, "byte": is_base64}
+#: Characters of a text that has not the format it should have, in a message.
+_LONGEST_TEXT = 256
 _INT64 = range(-(2**63), 2**63)
 
 
 def explain(value: Any, old: Any, node: Node, prefix: str = "") -> list[Cause]:
     """The faults of a value; ``prefix`` is where it is in its object (``status``, or nothing for the whole)."""
-    return [Cause(cause.reason, cause.message, _join(prefix, cause.field)) for cause in _value(value, old, node, "")]
+    found = islice(_value(value, old, node, ""), causes.MOST + 1)
+    return [Cause(cause.reason, cause.message, _join(prefix, cause.field)) for cause in found]
 
 
 def duplicates(value: Any, node: Node, path: str = "") -> Iterator[Cause]:
@@ -51,13 +55,12 @@ def _list_duplicates(value: list[Any], node: Node, path: str) -> Iterator[Cause]
             if item is not None and type(item) is not dict:
                 yield causes.invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")
                 return
-    times: dict[str, int] = {}
+    times: dict[Hashable, int] = {}
     for index, item in enumerate(value):
-        key = item_key(item, node)
-        text = causes.shown(key)
-        times[text] = times.get(text, 0) + 1
-        if times[text] == 2:
-            yield causes.duplicate(f"{path}[{index}]", key)
+        found = item_identity(item, node)
+        times[found] = times.get(found, 0) + 1
+        if times[found] == 2:
+            yield causes.duplicate(f"{path}[{index}]", item_key(item, node))
 
 
 def _join(prefix: str, field: str) -> str:
@@ -126,6 +129,7 @@ def _type_name(value: Any) -> str:
 
 
 def _wrong_type(path: str, wanted: str, found: str) -> Cause:
+    found = found[:_LONGEST_TEXT]
     return causes.type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
 
 

@@ -16,6 +16,9 @@ from typing import Any
 from quorate.engine.embedded.schema.node import Node, compile_node
 from quorate.engine.embedded.schema.trees import same
 
+#: Dropped fields that are told of.
+MOST_UNKNOWN = 100
+
 #: Beyond this a JSON number is not safely whole.
 _EXACT = 2**53 - 1
 
@@ -50,7 +53,8 @@ def _shape_object(
         child = properties.get(name, additional)
         if child is None:
             if not node.preserve:
-                unknown.append(prefix + name)
+                if len(unknown) < MOST_UNKNOWN:
+                    unknown.append(prefix + name)
                 changes[name] = _ABSENT
         elif part is None:
             if not child.nullable:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from quorate.engine.embedded.causes import shown
+from quorate.engine.embedded.causes import identity
 
 if TYPE_CHECKING:
     from quorate.engine.embedded.schema.node import Node
@@ -34,9 +34,18 @@ def item_key(item: Any, node: Node) -> Any:
     return item
 
 
+def item_identity(item: Any, node: Node) -> Hashable:
+    """The same in a form that can be looked up. Most are known by one text, which need not be written as JSON first."""
+    if node.list_type == "map" and len(node.map_keys) == 1 and type(item) is dict:
+        value = item.get(node.map_keys[0])
+        if type(value) is str:
+            return (value,)
+    return identity(item_key(item, node))
+
+
 def old_items(old: Any, node: Node) -> Callable[[Any], Any]:
     """Finds the old item with the same key as a new one: only in a list-map is there such a thing."""
     if node.list_type != "map" or type(old) is not list:
         return lambda item: ABSENT
-    known = {shown(item_key(item, node)): item for item in old}
-    return lambda item: known.get(shown(item_key(item, node)), ABSENT)
+    known = {item_identity(item, node): item for item in old}
+    return lambda item: known.get(item_identity(item, node), ABSENT)
