@@ -9,8 +9,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from quorate.engine.health import Health
-from quorate.errors import CannotListen
+from quorate.server.connections import ConnectionLimits, HttpServer, serve
 from quorate.server.kubernetes.health import report
+
+#: A kubelet and a Prometheus or two; the descriptors are for the node's work.
+_LIMITS = ConnectionLimits(total=64, per_peer=16)
 
 
 class Probes:
@@ -19,7 +22,7 @@ class Probes:
     def __init__(self, health: Callable[[], Health], registry: CollectorRegistry) -> None:
         self._health = health
         self._registry = registry
-        self._runner: web.AppRunner | None = None
+        self._server: HttpServer | None = None
 
     async def listen(self, host: str, port: int) -> int:
         """Start serving; returns the port, which the system chooses when 0 is given."""
@@ -32,21 +35,13 @@ class Probes:
                 web.get("/metrics", self._metrics),
             ]
         )
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            await runner.cleanup()
-            raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
-        self._runner = runner
-        listening: int = runner.addresses[0][1]
-        return listening
+        self._server = await serve(application, host, port, patience=1.0, limits=_LIMITS)
+        return self._server.port
 
     async def close(self) -> None:
         """Serve no more."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._server is not None:
+            await self._server.close()
 
     async def _live(self, request: web.Request) -> web.Response:
         return report(self._health().not_live, verbose="verbose" in request.query)

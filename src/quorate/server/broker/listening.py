@@ -11,8 +11,9 @@ from typing import Final
 import grpc
 from aiohttp import web
 
-from quorate.errors import CannotListen, ConfigError
+from quorate.errors import ConfigError
 from quorate.server.broker.access import Access, Users
+from quorate.server.connections import HttpServer, serve
 from quorate.server.kubernetes import is_loopback
 from quorate.server.kubernetes.tls import Certificates
 
@@ -101,21 +102,15 @@ class HttpListener:
     """A server that accepts connections."""
 
     address: Address
-    _runner: web.AppRunner
+    _server: HttpServer
 
     async def close(self) -> None:
         """Accept nothing more, end the streams, let the rest finish."""
-        await self._runner.cleanup()
+        await self._server.close()
 
 
 async def serve_http(app: web.Application, address: Address, tls: ssl.SSLContext | None) -> HttpListener:
     """Start serving."""
     # Whoever hangs up ends their stream; a question that was asked is finished all the same (``questions.finished``).
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=_PATIENCE)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address.host, address.port, ssl_context=tls).start()
-    except OSError as error:
-        await runner.cleanup()
-        raise CannotListen(f"cannot listen on {address.host} port {address.port}: {error.strerror or error}") from None
-    return HttpListener(Address(address.host, runner.addresses[0][1]), runner)
+    server = await serve(app, address.host, address.port, tls=tls, patience=_PATIENCE)
+    return HttpListener(Address(address.host, server.port), server)

@@ -29,6 +29,7 @@ from quorate.server.broker.proto import cms_pb2
 from quorate.server.broker.pushing import Streams
 from quorate.server.broker.questions import QUESTIONS, Question, refusal
 from quorate.server.broker.rpc_health import Health
+from quorate.server.connections import ConnectionLimits
 
 _log = get_logger(__name__)
 
@@ -66,7 +67,15 @@ async def serve_grpc(
     """Start serving. Port 0 lets the system choose; the listener knows which it was."""
     streams = Streams(broker)
     service = _Service(broker, access, streams)
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", MAX_BODY), ("grpc.so_reuseport", 0)])
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", MAX_BODY),
+            ("grpc.so_reuseport", 0),
+            # Whoever connects and says nothing, or not enough, is let go; and nobody takes all descriptors.
+            ("grpc.server_handshake_timeout_ms", 10_000),
+            ("grpc.max_allowed_incoming_connections", max(ConnectionLimits.of_this_process().total // 4, 4)),
+        ]
+    )
     handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
         "Call": grpc.unary_unary_rpc_method_handler(service.call, response_serializer=_serialized),
         "Watch": grpc.unary_stream_rpc_method_handler(service.watch, response_serializer=_serialized),

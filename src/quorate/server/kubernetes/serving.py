@@ -5,9 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
-from aiohttp import web
-
-from quorate.errors import CannotListen
+from quorate.server.connections import ConnectionLimits, HttpServer, serve
 from quorate.server.kubernetes.app import Facade
 
 #: Seconds that a stopping server gives to requests under way; watches are ended at once.
@@ -21,7 +19,7 @@ class Listener:
     host: str
     port: int
     secure: bool
-    _runner: web.AppRunner
+    _server: HttpServer
 
     @property
     def url(self) -> str:
@@ -31,17 +29,12 @@ class Listener:
 
     async def close(self) -> None:
         """Accept nothing more, end the watches, let the rest finish."""
-        await self._runner.cleanup()
+        await self._server.close()
 
 
-async def listen(facade: Facade, *, host: str, port: int, tls: ssl.SSLContext | None = None) -> Listener:
+async def listen(
+    facade: Facade, *, host: str, port: int, tls: ssl.SSLContext | None = None, limits: ConnectionLimits | None = None
+) -> Listener:
     """Start serving. Port 0 lets the system choose; the Listener knows which it was."""
-    # A client that hangs up ends its handler: that is how a watch learns that nobody listens any more.
-    runner = web.AppRunner(facade.application(), handler_cancellation=True, access_log=None, shutdown_timeout=_PATIENCE)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port, ssl_context=tls).start()
-    except OSError as error:
-        await runner.cleanup()
-        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
-    return Listener(host, runner.addresses[0][1], tls is not None, runner)
+    server = await serve(facade.application(), host, port, tls=tls, patience=_PATIENCE, limits=limits)
+    return Listener(host, server.port, tls is not None, server)
