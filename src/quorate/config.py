@@ -66,6 +66,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: Where the node has the .res files of its resources, and where DRBD keeps what it knows of grown disks.
     drbd_config_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/quorate/drbd.d"
     drbd_state_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/drbd"
+    #: Where the node has the files that images are filled from. Nothing else of the node is ever read for one.
+    image_dir: Annotated[str, Meta(min_length=1)] = "/var/lib/quorate/images"
     #: Where it finds the node's /sys, /dev and /proc. Empty: under host_root.
     sys: str = ""
     dev: str = ""

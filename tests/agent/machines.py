@@ -33,7 +33,7 @@ class ScriptedMachine:
         self.taken_ports: set[int] = set()
         self.streams: list[asyncio.Queue[str | None]] = []
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: object = None) -> Completed:
         said = " ".join(argv)
         self.ran.append(said)
         self.at_once += 1

@@ -213,7 +213,7 @@ class Scripted:
         self._commands = commands
         self.files = dict(files)
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: object = None) -> Completed:
         found = self._commands.get(argv)
         if argv[0] == "vgs" and found is None:
             raise CommandHung("vgs hangs", still_there=lambda: True)

@@ -51,7 +51,14 @@ def test_its_files_are_where_the_hosts_commands_find_them(pod: dict[str, Any], c
     hosts = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
     make_machine(config)
     roots = roots_of(config)
-    for path in (config.drbd_config_dir, config.state_dir, "/sys/module/drbd", "/proc/crypto", "/etc/machine-id"):
+    for path in (
+        config.drbd_config_dir,
+        config.image_dir,
+        config.state_dir,
+        "/sys/module/drbd",
+        "/proc/crypto",
+        "/etc/machine-id",
+    ):
         place = roots.locate(path)
         (mount,) = [one for one in mounts if place == one or place.startswith(f"{one}/")]
         assert hosts[mounts[mount]] + place.removeprefix(mount) == path

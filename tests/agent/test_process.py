@@ -42,7 +42,7 @@ class NoMachine:
     def __init__(self) -> None:
         self.ran: list[tuple[str, ...]] = []
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: object = None) -> Completed:
         if argv == ("uname", "-n"):
             return Completed(0, "n1.example.org\n")
         self.ran.append(argv)

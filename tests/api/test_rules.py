@@ -86,6 +86,7 @@ CREATED = [
     # tests/api/test_reserved.py has more of these.
     (STORAGE, "replicatedvolumes", volume("all"), "DRBD's tools give this name a meaning"),
     (STORAGE, "lvmlogicalvolumes", logical_volume(actualLVNameOnTheNode="x_tdata"), "LVM keeps this name for itself"),
+    (LONGHORN, "backingimages", thing("i", sourcePath="../x"), "must be a path from the image directory"),
     (STORAGE, "lvmvolumegroups", volume_group(actualVGNameOnTheNode=".."), "LVM has no group named"),
     (STORAGE, "replicatedvolumes", volume(size=1), ""),
     (STORAGE, "replicatedvolumes", volume(size=0), "size must be more than zero"),
@@ -258,7 +259,7 @@ CHANGED = [
     (STORAGE, "lvmlogicalvolumes", logical_volume(), logical_volume(size="2Gi"), ""),
     (STORAGE, "lvmlogicalvolumes", logical_volume(), logical_volume(size="1Mi"), "size must not shrink"),
     (STORAGE, "lvmlogicalvolumes", logical_volume(), logical_volume(lvmVolumeGroupName="h"), "is immutable"),
-    (STORAGE, "lvmlogicalvolumes", logical_volume(), logical_volume(source={"path": "/x"}), "source is immutable"),
+    (STORAGE, "lvmlogicalvolumes", logical_volume(), logical_volume(source={"path": "x"}), "source is immutable"),
     (STORAGE, "drbdresourceoperations", operation(type="Verify"), operation(type="Outdate"), "spec is immutable"),
     (LONGHORN, "diskschedules", schedule(), schedule(replicas={"v-0": 1}), ""),
     (LONGHORN, "diskschedules", schedule(), schedule(name="other"), ""),

@@ -127,12 +127,12 @@ def test_an_image_is_filled_from_its_source_verified_and_leaves_nothing_behind()
     async def main(sim: Simulation) -> None:
         async with laboratory(sim) as lab:
             for name in ("node-1", "node-2"):
-                lab.cluster.node(name).host.files["/images/os"] = content
+                lab.cluster.node(name).host.files["/var/lib/quorate/images/os"] = content
                 await lab.store.patch(Node, name, names.NAMESPACE, patch={"spec": {"tags": ["images"]}})
             spec = BackingImageSpec(
                 min_number_of_copies=2,
                 size=Quantity("1Gi"),
-                source_path="/images/os",
+                source_path="os",
                 checksum=checksum,
                 node_selector=("images",),
             )
@@ -160,8 +160,8 @@ def test_an_image_that_is_not_what_it_should_be_says_so() -> None:
     async def main(sim: Simulation) -> None:
         async with laboratory(sim) as lab:
             for node in lab.cluster.nodes.values():
-                node.host.files["/images/os"] = b"something else"
-            spec = BackingImageSpec(size=Quantity("1Gi"), source_path="/images/os", checksum="ab" * 64)
+                node.host.files["/var/lib/quorate/images/os"] = b"something else"
+            spec = BackingImageSpec(size=Quantity("1Gi"), source_path="os", checksum="ab" * 64)
             await lab.store.create(BackingImage(metadata=ObjectMeta(name="os", namespace=names.NAMESPACE), spec=spec))
             await sim.clock.sleep(300)
             image = await lab.store.get(BackingImage, "os", names.NAMESPACE)

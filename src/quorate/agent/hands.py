@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 
-from quorate.agent.machine import CommandHung, Completed, Machine
+from quorate.agent.machine import CommandHung, Completed, FileBeneath, Machine
 from quorate.agent.memory import Memory, Outcome
 from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, Step, WriteFile, words
 from quorate.engine.clock import Clock
@@ -117,10 +117,13 @@ class Hands:
         """The command that hangs under this name; "" if none does."""
         return self._hung.get(work, "")
 
-    async def run(self, *argv: str, silence: float | None = None) -> Completed:
+    async def run(self, *argv: str, silence: float | None = None, stdin: FileBeneath | None = None) -> Completed:
         """Run a command when a slot is free: for lookers."""
         async with self._urgent_slots if self._urgent.get() else self._slots:
-            return await self._machine.run(*argv, silence=self.silence if silence is None else silence)
+            patience = self.silence if silence is None else silence
+            if stdin is None:
+                return await self._machine.run(*argv, silence=patience)
+            return await self._machine.run(*argv, silence=patience, stdin=stdin)
 
     async def close(self) -> None:
         """Begin nothing more, let steps under way end within the grace, cancel what is left."""
@@ -187,7 +190,7 @@ class Hands:
                 # Before: a look that is under way now may miss it. After: one made meanwhile may have come too early.
                 self._mark_changes(step)
                 try:
-                    return await self.run(*step.argv, silence=step.silence)
+                    return await self.run(*step.argv, silence=step.silence, stdin=step.stdin)
                 finally:
                     self._mark_changes(step)
             case WriteFile():

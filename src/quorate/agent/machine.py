@@ -41,11 +41,26 @@ class CommandNotFound(QuorateError):
     """There is no such program on the machine, or it cannot be started: it may not be, or the system refuses."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileBeneath:
+    """A regular file beneath a directory, with no symbolic link on the way from there."""
+
+    directory: str
+    #: From there; ``..`` is no part of it.
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.directory}/{self.path}"
+
+
 class Machine(Protocol):
     """What an agent can do to its node. File errors are ``OSError``s, as Python's own."""
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: FileBeneath | None = None) -> Completed:
         """Run a command to its end. Raises CommandHung after ``silence`` seconds without a byte of output.
+
+        What it reads from its input is that file. It is opened here, and never by its name again: whoever puts another
+        in its place meanwhile changes nothing. Raises OSError when it is not there, or is something else.
 
         The call never waits for a killed command to die: one in D state does not. Very long output is kept in part.
         """

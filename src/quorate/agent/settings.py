@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+IMAGE_DIRECTORY: Final = "/var/lib/quorate/images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +16,8 @@ class Settings:
     config_directory: str = "/var/lib/quorate/drbd.d"
     #: Where DRBD keeps what it knows of grown disks. It must outlive a reboot (recording grow_power_loss).
     drbd_state_directory: str = "/var/lib/drbd"
+    #: The only files that logical volumes are filled from are beneath it.
+    image_directory: str = IMAGE_DIRECTORY
     proc: str = "/proc"
     sys: str = "/sys"
     dev: str = "/dev"

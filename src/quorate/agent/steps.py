@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from quorate.agent.machine import FileBeneath
+
 #: What can be looked at. Whoever knows how to look registers with ``Hands.lookers`` under this name.
 KERNEL = "kernel"  # DRBD; subject: a resource, or "" for all of them at once
 LVM = "lvm"  # logical volumes; subject: "" for all of them at once
@@ -46,6 +48,8 @@ class Run:
     accept: tuple[int, ...] = (0,)
     #: What it changes (``LVM``, ``lvm_of(…)``, ``kernel_of(…)``): what was seen of that holds no more once it begins.
     changes: tuple[str, ...] = ()
+    #: What it reads from its input.
+    stdin: FileBeneath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def words(step: Step) -> str:
     """The step as a person would say it, for errors and logs."""
     match step:
         case Run():
-            return " ".join(step.argv)
+            return " ".join(step.argv) + (f" < {step.stdin}" if step.stdin is not None else "")
         case WriteFile():
             return f"write {step.path}"
         case MoveFile():

@@ -10,6 +10,7 @@ from typing import Annotated, NewType
 from msgspec import Meta
 
 from quorate.api.meta import Bytes, NodeName, VolumeName
+from quorate.api.struct import rule
 
 ReplicaName = NewType("ReplicaName", str)
 
@@ -29,6 +30,16 @@ Word = Annotated[str, Meta(min_length=1, max_length=63)]
 Zone = Annotated[str, Meta(min_length=1, max_length=63)]
 Message = Annotated[str, Meta(max_length=1024)]
 ReasonCode = Annotated[str, Meta(max_length=128, pattern="^([A-Z][A-Za-z0-9]*)?$")]
+#: A file, from a directory that a node's agent knows: no way leads out of it. Not a pattern: objects from before, with
+#: any path, must still be read.
+ImagePath = Annotated[
+    str,
+    Meta(min_length=1, max_length=512),
+    rule(
+        "!self.startsWith('/') && !self.matches('(^|/)[.]{0,2}(/|$)')",
+        "must be a path from the image directory of the node's agent (imageDir), without . and ..",
+    ),
+]
 DevicePath = Annotated[str, Meta(min_length=1, max_length=512, pattern="^/")]
 #: A logical volume as LVM's commands take it: ``group/name``.
 VolumePath = Annotated[str, Meta(min_length=1, max_length=256)]

@@ -22,6 +22,7 @@ from quorate.cli.process_log import begin_log, log_options
 @click.option("--host-root", help="Where the node's files are found, if not where the node has them.")
 @click.option("--drbd-config-dir", help="Where the node keeps the .res files of its resources.")
 @click.option("--drbd-state-dir", help="Where DRBD keeps what it knows of grown disks.")
+@click.option("--image-dir", help="Where the node has the files that images are filled from.")
 @click.option("--sys", help="Where the node's /sys is found.")
 @click.option("--dev", help="Where the node's /dev is found.")
 @click.option("--proc", help="Where the node's /proc is found.")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, TypeVar
 
-from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed, FileBeneath
 from quorate.lab import sysfs
 from quorate.lab.driver import Driver
 from quorate.lab.host import Host, HostDown, Running
@@ -73,14 +73,15 @@ class LabMachine:
         for awaited in self._awaited:
             _release(awaited)
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: FileBeneath | None = None) -> Completed:
         if not self._host.has_program(argv[0]):
             raise CommandNotFound(f"{argv[0]}: there is no such program on node {self._host.name}")
         late, held = self._interference.lateness(argv), self._interference.hold(argv)
         if held is not None or late >= silence:
             await self._hang(argv, silence, held.wait() if held is not None else self._driver.clock.sleep(late))
         await self._moment(late)
-        running = self._act(lambda: self._host.start(argv))
+        given = b"" if stdin is None else self._act(lambda: _read(self._host, str(stdin)))
+        running = self._act(lambda: self._host.start(argv, given))
         if not running.ended and not await self._within(silence, running.on_exit):
             running.kill()
             self._driver.touch()

@@ -120,6 +120,7 @@ def settings_of(config: Config) -> Settings:
     return Settings(
         config_directory=config.drbd_config_dir,
         drbd_state_directory=config.drbd_state_dir,
+        image_directory=config.image_dir,
     )
 
 

@@ -50,7 +50,7 @@ class FakeMachine:
         self.drives[path] = {"name": name, "path": path, "type": "disk", "size": 1 << 30, "serial": serial, **facts}
         self.smart[path] = {"smart_status": {"passed": True}, "temperature": {"current": 30}}
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: object = None) -> Completed:
         await asyncio.sleep(0.001)
         self.ran.append(argv[0])
         if argv[0] == "lsblk":

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW
-from quorate.agent.machine import CommandNotFound, Completed
+from quorate.agent.machine import CommandNotFound, Completed, FileBeneath
 
 MIB = 1024 * 1024
 EXTENT = 4 * MIB
@@ -69,7 +69,7 @@ class FakeMachine:
     discards: bool = False
     _made: int = 0
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: FileBeneath | None = None) -> Completed:
         await asyncio.sleep(0.001)
         self.ran.append(argv)
         for words, refusal in self.failing.items():
@@ -263,7 +263,7 @@ class FakeMachine:
     def _dd(self, words: tuple[str, ...]) -> Completed:
         given = dict(word.split("=", 1) for word in words)
         lv = self._at(given["of"])
-        if given["if"] != "/dev/zero":
+        if given.get("if") != "/dev/zero":
             return self._write(lv, 0, 1, FILE)
         block = int(given["bs"])
         start, count = int(given["seek"]) * block, int(given["count"]) * block

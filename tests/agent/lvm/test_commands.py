@@ -7,6 +7,7 @@ import pytest
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.report import LVS, PVS, VGS
 from quorate.agent.lvm.seen import NEW, SeenVolume
+from quorate.agent.machine import FileBeneath
 from quorate.agent.steps import Run, lvm_of
 
 VOLUME = SeenVolume("vg0", "a", "u", 4096, tags=frozenset({NEW}))
@@ -43,7 +44,7 @@ def test_extents_that_were_zeroed_are_given_back_without_discards_and_others_as_
 
 def test_after_hours_of_work_on_a_volume_it_is_looked_at_again_before_anything_is_decided() -> None:
     zero, flush = commands.zero_whole(VOLUME, about="x")
-    copy, *_ = commands.fill(VOLUME, "/images/a", about="x")
+    copy, *_ = commands.fill(VOLUME, FileBeneath("/images", "a"), about="x")
     for step in (zero, flush, copy):
         assert step.changes == (lvm_of(VOLUME.place),)
 

@@ -459,7 +459,7 @@ class Waiting(FakeMachine):
         self.hanging: set[str] = set()
         self._clock = clock
 
-    async def run(self, *argv: str, silence: float) -> Completed:
+    async def run(self, *argv: str, silence: float, stdin: object = None) -> Completed:
         self.begun.append(argv[0])
         while argv[0] not in self.ended:
             await self._clock.sleep(1)

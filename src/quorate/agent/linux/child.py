@@ -32,13 +32,20 @@ _LAST_READS = 32
 class Child:
     """A running command. Made inside a running loop; raises OSError or ValueError if it cannot be started."""
 
-    def __init__(self, argv: Sequence[str], *, environment: Mapping[str, str], ended: Callable[[Child], None]) -> None:
-        """Start it. ``ended`` is called once, when the process has ended and was reaped."""
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        ended: Callable[[Child], None],
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
+        """Start it, with this input. ``ended`` is called once, when the process has ended and was reaped."""
         self._loop = asyncio.get_running_loop()
         self._on_end = ended
         self._process = subprocess.Popen(  # noqa: S603 - arguments, never a shell's
             argv,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,

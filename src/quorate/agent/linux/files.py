@@ -23,6 +23,33 @@ def read(path: str) -> bytes:
     return bytes(content)
 
 
+def open_beneath(directory: str, path: str) -> int:
+    """A descriptor of a regular file beneath a directory. Every part of the way is opened from the one before.
+
+    So nothing can be put in the way between the look and the use. A device is not even opened: that could hold it.
+    """
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise OSError(errno.EINVAL, "does not stay in its directory", path)
+    here = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for at, part in enumerate(parts):
+            last = at == len(parts) - 1
+            there = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here = there
+            wanted = stat.S_ISREG if last else stat.S_ISDIR
+            if not wanted(os.fstat(here).st_mode):
+                what = "a regular file" if last else "a directory"
+                raise OSError(
+                    errno.EINVAL, f"is not {what}: no links and no devices are read", "/".join(parts[: at + 1])
+                )
+        # Our own name for what was looked at: it is opened as itself, not by its name.
+        return os.open(f"/proc/self/fd/{here}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(here)
+
+
 def write(path: str, content: bytes) -> None:
     """Readable only by its owner, from the first byte on, and on the disk when this returns."""
     with suppress(FileNotFoundError):

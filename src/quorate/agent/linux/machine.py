@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import shutil
 import socket
+import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -14,7 +16,7 @@ from quorate.agent.linux.aside import Aside
 from quorate.agent.linux.child import Child
 from quorate.agent.linux.output import Output
 from quorate.agent.linux.roots import Roots
-from quorate.agent.machine import CommandHung, CommandNotFound, Completed
+from quorate.agent.machine import CommandHung, CommandNotFound, Completed, FileBeneath
 from quorate.engine.logs import get_logger
 
 _log = get_logger(__name__)
@@ -60,8 +62,8 @@ class LinuxMachine:
         if not self._end_with_us:
             _log.warning("commands under way will outlive an agent that is killed: there is no setpriv (util-linux)")
 
-    async def run(self, *argv: str, silence: float) -> Completed:
-        child = self._start(argv)
+    async def run(self, *argv: str, silence: float, stdin: FileBeneath | None = None) -> Completed:
+        child = self._start(argv) if stdin is None else await self._start_on(stdin, argv)
         try:
             said = await child.collect(silence)
         except BaseException:
@@ -128,10 +130,18 @@ class LinuxMachine:
             child.abandon()
         self._children.clear()
 
-    def _start(self, argv: Sequence[str]) -> Child:
+    async def _start_on(self, file: FileBeneath, argv: Sequence[str]) -> Child:
+        directory = self._roots.locate(file.directory)
+        opened: int = await self._beside(file.directory).call(files.open_beneath, directory, file.path)
+        try:
+            return self._start(argv, opened)
+        finally:
+            os.close(opened)
+
+    def _start(self, argv: Sequence[str], stdin: int = subprocess.DEVNULL) -> Child:
         try:
             command = (*self._end_with_us, *self._prefix, *argv)
-            child = Child(command, environment=ENVIRONMENT, ended=self._children.discard)
+            child = Child(command, environment=ENVIRONMENT, ended=self._children.discard, stdin=stdin)
         except (OSError, ValueError) as error:
             # ValueError: there is a null character in an argument.
             reason = error.strerror if isinstance(error, OSError) else error

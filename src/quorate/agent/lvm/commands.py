@@ -16,6 +16,7 @@ from typing import Final
 
 from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW, SeenVolume
+from quorate.agent.machine import FileBeneath
 from quorate.agent.steps import LVM, Run, lvm_of
 
 # Purposes: the outcome of the last command of each is remembered.
@@ -117,17 +118,18 @@ def zero_whole(volume: SeenVolume, *, about: str) -> tuple[Run, ...]:
     return tuple(Run(argv, ZERO_WHOLE, about, silence=ZERO_SILENCE, changes=changes) for argv in (command, flush))
 
 
-def fill(volume: SeenVolume, source: str, *, about: str) -> tuple[Run, ...]:
+def fill(volume: SeenVolume, source: FileBeneath, *, about: str) -> tuple[Run, ...]:
     """Copy a file, take its checksum, and read back what was copied.
 
-    In this order a file that changes meanwhile is noticed. ``cmp`` ends with 1 also when the file is a true beginning
+    No command is told the file's name: each gets it opened, as what it was found to be. In this order a file that
+    changes meanwhile is noticed. ``cmp`` ends with 1 also when the file is a true beginning
     of the volume, and says so: the decision reads it.
     """
-    copy = ("dd", f"if={source}", f"of={volume.path}", "bs=4M", "oflag=direct", "conv=fsync,nocreat", "status=progress")
+    copy = ("dd", f"of={volume.path}", "bs=4M", "oflag=direct", "conv=fsync,nocreat", "status=progress")
     return (
-        Run(copy, FILL, about=about, changes=_with_pool(volume)),
-        Run(("sha512sum", source), CHECKSUM, about=about, silence=READING_SILENCE),
-        Run(("cmp", source, volume.path), COMPARE, about=about, silence=READING_SILENCE, accept=(0, 1)),
+        Run(copy, FILL, about=about, changes=_with_pool(volume), stdin=source),
+        Run(("sha512sum", "-"), CHECKSUM, about=about, silence=READING_SILENCE, stdin=source),
+        Run(("cmp", "-", volume.path), COMPARE, about=about, silence=READING_SILENCE, accept=(0, 1), stdin=source),
     )
 
 

@@ -86,7 +86,7 @@ def unfinished(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
 
 
 def _fill(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
-    source = piece.spec.source
+    source = piece.source
     assert source is not None
     found = filled(piece, volume)
     if isinstance(found, Filled):
@@ -94,8 +94,8 @@ def _fill(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
         return attempt(piece, _pending(piece, "It is being prepared."), work, now)
     wiped = volume.pool or piece.spec.zeroed
     sides = () if wiped else commands.wipe_ends(volume.path, volume.size)
-    status = _pending(piece, f"It is being filled from {source.path}.")
-    work = piece.heavy(*sides, *commands.fill(volume, source.path, about=whole(volume)))
+    status = _pending(piece, f"It is being filled from {source}.")
+    work = piece.heavy(*sides, *commands.fill(volume, source, about=whole(volume)))
     if not found:
         return attempt(piece, status, work, now)
     # What was read back is not what it should be. That is said, and tried again some time later.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from quorate.agent.lvm.commands import FILL
 from quorate.agent.memory import Outcome
 from quorate.api.conditions.declaration import Reason
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
@@ -31,8 +32,10 @@ def meaning(outcome: Outcome) -> Reason:
         lost = reason in (Failure.THIN_POOL_NOT_FOUND, Failure.VOLUME_GROUP_NOT_FOUND)
         if words in output and (not lost or "not found" in output):
             return reason
-    if outcome.command.startswith("dd ") and "no such file" in output:
+    if outcome.purpose == FILL and "no such file" in output:
         return Failure.SOURCE_NOT_FOUND
+    if outcome.purpose == FILL and "no links and no devices are read" in output:
+        return Failure.SOURCE_REFUSED
     return Failure.COMMAND_FAILED
 
 

@@ -38,7 +38,7 @@ def filled(piece: Piece, volume: SeenVolume) -> Filled | str:
         return f"sha512sum of {source.path} gave no checksum: {summed.output[:200]!r}."
     if source.checksum and found[1] != source.checksum.lower():
         return f"The SHA-512 of {source.path} is {found[1]}; asked for was {source.checksum}."
-    if compared.exit_code != 0 and f"EOF on {source.path}" not in compared.output:
+    if compared.exit_code != 0 and "EOF on -" not in compared.output:
         return f"What was read back from {volume.path} is not what is in {source.path}: {compared.output[:200]}"
     return Filled(found[1])
 

@@ -62,6 +62,9 @@ def judge(piece: Piece, now: datetime) -> Decision:
         return Decision(status, release=piece.llv.deleting and piece.llv.metadata.finalizers == (finalizers.AGENT,))
     if piece.llv.deleting:
         return removed(piece, now)
+    if piece.spec.source is not None and piece.source is None and not piece.was_created:
+        message = f"{piece.spec.source.path} is not a path beneath {piece.image_directory}, where images are."
+        return Decision(failed(piece.status, Failure.SOURCE_REFUSED.code, message))
     if piece.lvg is None:
         message = f"There is no LVMVolumeGroup {piece.spec.lvm_volume_group_name} on this node."
         status = failed(piece.status, Failure.VOLUME_GROUP_NOT_FOUND.code, message)
@@ -139,6 +142,7 @@ class LogicalVolumes:
             device_size=None if device is None else device.size * 1024,
             max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
             drives=reader.list(Drive),
+            image_directory=self._node.settings.image_directory,
             # Without its LVMVolumeGroup nothing but a tag says where it is: on any volume.
             volumes=self._looker.current_volumes if lvg is None else self._looker.volumes_of(llv.metadata.uid, places),
             groups=self._looker.known_groups,

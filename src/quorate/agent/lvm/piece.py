@@ -20,8 +20,10 @@ from quorate.agent.lvm.seen import (
     made_for_tag,
     owner_tag,
 )
+from quorate.agent.machine import FileBeneath
 from quorate.agent.memory import Outcome
 from quorate.agent.node import volume_work
+from quorate.agent.settings import IMAGE_DIRECTORY
 from quorate.agent.steps import Step
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import DrbdSettings
@@ -50,6 +52,7 @@ class Piece:
     device_size: int | None = None
     max_peers: int = DrbdSettings().max_peers
     drives: tuple[Drive, ...] = ()
+    image_directory: str = IMAGE_DIRECTORY
     #: None: nobody has looked, or what was seen of this volume, or of which groups there are, holds no more.
     volumes: SeenVolumes | None = None
     groups: SeenGroups | None = None
@@ -91,6 +94,16 @@ class Piece:
             return ""
         given = filter(None, (self.spec.actual_lv_name_on_the_node, self.pool_name))
         return next(filter(None, (why_no_logical_volume(name, self.group_name) for name in given)), "")
+
+    @property
+    def source(self) -> FileBeneath | None:
+        """The file that it is to be filled from; None also where that would not be one of the node's images."""
+        if self.spec.source is None:
+            return None
+        path = self.spec.source.path.removeprefix(f"{self.image_directory}/")
+        if any(part in ("", ".", "..") for part in path.split("/")):
+            return None
+        return FileBeneath(self.image_directory, path)
 
     @property
     def group(self) -> SeenGroup | None:

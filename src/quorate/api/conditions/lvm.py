@@ -66,6 +66,12 @@ class LogicalVolumeFailure(ReasonCodes):
     THIN_POOL_NOT_FOUND = false("ThinPoolNotFound", "The group has no such thin pool.", "See the LVMVolumeGroup.")
     DEVICE_IN_USE = false("DeviceInUse", "Somebody holds the logical volume open.", "The message names who.")
     SOURCE_NOT_FOUND = false("SourceNotFound", "The file to fill it from is not on the node.", "Put it there.")
+    SOURCE_REFUSED = false(
+        "SourceRefused",
+        "The file to fill it from is not one beneath the node's image directory (imageDir of its agent), or no regular"
+        " file: links and devices are not read.",
+        "Put the file itself there, and name it by its path from there.",
+    )
     UNUSABLE_NAME = false(
         "UnusableName",
         "LVM gives the name a meaning of its own, or has no room for it; nothing is done with it.",

@@ -14,7 +14,7 @@ from quorate.api.kind import Column, Scope, kind
 from quorate.api.longhorn.node import ProbedCondition, Tags
 from quorate.api.meta import Bytes, Resource
 from quorate.api.quantity import Quantity
-from quorate.api.scalars import ByteCount, Count, DevicePath, Message, Percent
+from quorate.api.scalars import ByteCount, Count, ImagePath, Message, Percent
 from quorate.api.struct import Rule, Struct, immutable_once_set, list_map, positive_quantity
 
 #: A disk's UUID: the key of both maps.
@@ -47,7 +47,13 @@ class BackingImageSpec(Struct):
         | None
     ) = None
     source_path: (
-        Annotated[DevicePath, Meta(description="A file on the node that fills a copy there; absent: left empty.")]
+        Annotated[
+            ImagePath,
+            Meta(
+                description="A regular file beneath the image directory of a node's agent, by its path from there, that"
+                " fills the copy there; absent: left empty."
+            ),
+        ]
         | None
     ) = None
     checksum: Annotated[str, Meta(max_length=128, description="SHA-512 in hex; a copy that differs fails.")] | None = (

@@ -13,7 +13,7 @@ from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource, VolumeName
 from quorate.api.quantity import Quantity
 from quorate.api.reserved import logical_volume_name
-from quorate.api.scalars import DevicePath, Message, ObjectRef, ReasonCode, Word
+from quorate.api.scalars import DevicePath, ImagePath, Message, ObjectRef, ReasonCode, Word
 from quorate.api.struct import Rule, Struct, growing_quantity, immutable, immutable_optional, positive_quantity
 
 LVM_NAME_PATTERN = "^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$"
@@ -35,7 +35,7 @@ class ThinSource(Struct):
 class LogicalVolumeSource(Struct):
     """What a new volume is filled with: a file on its node."""
 
-    path: DevicePath
+    path: Annotated[ImagePath, Meta(description="From the image directory of the node's agent; a regular file.")]
     checksum: Annotated[str, Meta(max_length=128, description="SHA-512 in hex; verified after filling.")] = ""
 
 

@@ -146,7 +146,7 @@ def _blocks(process: Process, path: str) -> list[Hashable]:
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         runs = device.contents.runs(0, device.size // BLOCK)
         return [tag for start, end, tag in runs for _ in range(start, end)]
-    data = process.host.read(path)
+    data = process.stdin() if path == "-" else process.host.read(path)
     pieces = (data[at : at + BLOCK] for at in range(0, len(data), BLOCK))
     return [piece if piece.strip(b"\0") else None for piece in pieces]
 
