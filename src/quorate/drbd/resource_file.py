@@ -16,11 +16,13 @@ What each line is there for, where it is not plain:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from operator import attrgetter
 from typing import Final
 
 from quorate.api.meta import VolumeName
 from quorate.api.names import kernel_resource
+from quorate.api.reserved import why_no_resource
 from quorate.api.storage.drbd import Address, DrbdConfig, Peer, ReplicaType
 from quorate.drbd.errors import UnwritableConfig
 
@@ -74,6 +76,8 @@ def own_quorum(config: DrbdConfig) -> int | None:
 
 def _resource(volume: VolumeName, host_name: str, config: DrbdConfig) -> Iterator[str]:
     assert config.address is not None
+    if why := why_no_resource(kernel_resource(volume)):
+        raise UnwritableConfig(why)
     peers = linked_peers(config)
     yield f"resource {_quoted('volume', kernel_resource(volume))} {{"
     yield from _options(config)
@@ -133,6 +137,8 @@ def _host(
     yield f"      device minor {device_minor};"
     if disk is None:
         yield "      disk none;"
+    elif not disk.startswith("/dev/"):
+        raise UnwritableConfig("disk is not a device: it must begin with /dev/")
     else:
         yield f"      disk {_quoted('disk', disk)};"
         yield "      meta-disk internal;"
@@ -141,8 +147,10 @@ def _host(
 
 
 def _endpoint(address: Address) -> str:
-    if not address.ipv4.replace(".", "").isdecimal() or not address.ipv4.isascii():
-        raise UnwritableConfig(f"address.ipv4 {address.ipv4!r} is not an IPv4 address")
+    try:
+        IPv4Address(address.ipv4)
+    except ValueError:
+        raise UnwritableConfig(f"address.ipv4 {address.ipv4!r} is not an IPv4 address") from None
     return f"ipv4 {address.ipv4}:{address.port}"
 
 

@@ -28,6 +28,8 @@ _UNKNOWN_COLUMN: Final = re.compile(r"unknown column: ([A-Z]+)")
 
 #: Deeper than any real stack of partition, RAID, encryption, LVM and DRBD.
 _DEPTH: Final = 32
+#: More than any node has side by side; reading so many takes a tenth of a second.
+_MOST: Final = 16384
 
 
 class UnreadableListing(QuorateError):
@@ -86,6 +88,8 @@ def read_block_devices(text: str) -> tuple[BlockDevice, ...]:
         listing = _DECODER.decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
         raise UnreadableListing(f"not a listing of lsblk: {error}; it begins with {text[:80]!r}") from None
+    if len(listing.blockdevices) > _MOST:
+        raise UnreadableListing(f"lsblk lists {len(listing.blockdevices)} devices: no node has more than {_MOST}")
     return tuple(_device(row, _DEPTH) for row in listing.blockdevices)
 
 
@@ -95,7 +99,7 @@ def _device(row: dict[str, Any], depth: int) -> BlockDevice:
     name = _text(row, "name")
     return BlockDevice(
         name=name,
-        path=_text(row, "path") or f"/dev/{name}",
+        path=_path(row, name),
         type=_text(row, "type"),
         size=_number(row, "size"),
         rotational=_text(row, "rota") in ("1", "True"),
@@ -110,6 +114,14 @@ def _device(row: dict[str, Any], depth: int) -> BlockDevice:
         mount_points=_mount_points(row),
         children=tuple(_device(child, depth - 1) for child in _rows(row, "children")),
     )
+
+
+def _path(row: dict[str, Any], name: str) -> str:
+    """It will stand on command lines."""
+    path = _text(row, "path") or f"/dev/{name}"
+    if not path.startswith("/dev/") or ".." in path.split("/") or not path.isprintable():
+        raise UnreadableListing(f"the path of {name[:80]!r} is {path[:80]!r}: expected a device")
+    return path
 
 
 def _text(row: dict[str, Any], name: str) -> str:
@@ -134,7 +146,7 @@ def _rows(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
     value = row.get(name)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+    if not isinstance(value, list) or len(value) > _MOST or not all(isinstance(item, dict) for item in value):
         raise UnreadableListing(f"{name} of {_text(row, 'name')!r} is no list of devices")
     return value
 
@@ -142,4 +154,9 @@ def _rows(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def _mount_points(row: dict[str, Any]) -> tuple[str, ...]:
     several = row.get("mountpoints")
     points = [*(several if isinstance(several, list) else [several]), row.get("mountpoint")]
-    return tuple(dict.fromkeys(point for point in points if isinstance(point, str) and point))
+    if unreadable := [point for point in points if not isinstance(point, str | None)]:
+        # Passed over, it could make the drive that the node runs from look like any other.
+        raise UnreadableListing(
+            f"a mount point of {_text(row, 'name')!r} is {str(unreadable[0])[:80]!r}: expected text"
+        )
+    return tuple(dict.fromkeys(point for point in points if point))

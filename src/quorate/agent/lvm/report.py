@@ -6,6 +6,7 @@ segment or per device, so one volume may have several. What cannot be read is an
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,9 @@ _DEVICE_FIELDS: Final = "pv_name,vg_name,vg_uuid,pv_size,pv_missing"
 LVS: Final = lvm("lvs", "-a", *_COMMON, "-o", _VOLUME_FIELDS)
 VGS: Final = lvm("vgs", *_COMMON, "-o", _GROUP_FIELDS)
 PVS: Final = lvm("pvs", *_COMMON, "-o", _DEVICE_FIELDS)
+
+_LVM_NAME: Final = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]*\Z")
+_DEVICE: Final = re.compile(r"/dev/[^\s/][^\s]*\Z|\[?unknown")
 
 Row = dict[str, Any]
 
@@ -62,9 +66,8 @@ class VolumesReader:
 
 def _volume(row: Row) -> SeenVolume:
     return SeenVolume(
-        group=_text(row, "vg_name"),
-        # The brackets of a hidden volume are decoration.
-        name=_text(row, "lv_name").strip("[]"),
+        group=_name(row, "vg_name"),
+        name=_name(row, "lv_name"),
         uuid=_text(row, "lv_uuid"),
         size=_size(row, "lv_size"),
         attributes=_text(row, "lv_attr"),
@@ -81,7 +84,7 @@ def read_groups(text: str) -> tuple[SeenGroup, ...]:
     """What ``VGS`` printed."""
     return tuple(
         SeenGroup(
-            name=_text(row, "vg_name"),
+            name=_name(row, "vg_name"),
             uuid=_text(row, "vg_uuid"),
             size=_size(row, "vg_size"),
             free=_size(row, "vg_free"),
@@ -96,7 +99,7 @@ def read_devices(text: str) -> tuple[SeenDevice, ...]:
     """What ``PVS`` printed. A device that is not there is called ``[unknown]``, several of them alike."""
     return tuple(
         SeenDevice(
-            path=_text(row, "pv_name"),
+            path=_path(row, "pv_name"),
             group=_text(row, "vg_name"),
             group_uuid=_text(row, "vg_uuid"),
             size=_size(row, "pv_size"),
@@ -132,6 +135,22 @@ def _text(row: Row, name: str) -> str:
     if not isinstance(value, str | int | float):
         raise UnreadableReport(f"{name} is {str(value)[:80]!r}: expected text or a number")
     return str(value).strip()
+
+
+def _name(row: Row, field: str) -> str:
+    """A name as LVM has them; it will stand on command lines. The brackets of a hidden volume are decoration."""
+    name = _text(row, field).strip("[]")
+    if not _LVM_NAME.match(name):
+        raise UnreadableReport(f"{field} is {name[:80]!r}: LVM has no such names")
+    return name
+
+
+def _path(row: Row, field: str) -> str:
+    """A device that is there, or ``[unknown]``."""
+    path = _text(row, field)
+    if not _DEVICE.match(path) or ".." in path.split("/"):
+        raise UnreadableReport(f"{field} is {path[:80]!r}: expected a device")
+    return path
 
 
 def _list(row: Row, name: str) -> list[str]:
