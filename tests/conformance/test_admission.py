@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -13,10 +16,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from quorate.api import all_kinds, labels
+from quorate.api.cluster_config import SharedSecrets
+from quorate.api.codec import encode
+from quorate.api.meta import NodeName, ObjectMeta, VolumeName
+from quorate.api.quantity import Quantity
+from quorate.api.scalars import ReplicaName
+from quorate.api.storage import ReplicatedVolume
+from quorate.api.storage.datamesh import Datamesh, Member
+from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.rv import ReplicatedVolumeSpec, ReplicatedVolumeStatus
+from quorate.engine import Create
 from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.server.kubernetes import Access, AgentTokens, Facade, listen
 from quorate.server.kubernetes.admission import AGENT_VERBS
+from quorate.volumes.volume.shared_secrets import Keeping, decide
 from tests.conformance.admission_cases import (
     AGENT_CASES,
     KUBELET_CASES,
@@ -34,7 +48,7 @@ from tests.conformance.admission_cases import (
     namespace,
     node,
 )
-from tests.conformance.wire import Answer, Wire
+from tests.conformance.wire import MERGE, Answer, Wire
 from tests.support import policies
 from tests.support.apiserver import ApiServer
 
@@ -210,6 +224,47 @@ async def test_an_agent_reads_what_its_role_says(engine: Engine) -> None:
 
 async def test_the_administrator_is_refused_nothing_of_it(engine: Engine) -> None:
     assert await _wrong(engine.admin, [replace(case, refused="") for case in (*AGENT_CASES, *READ_CASES)]) == []
+
+
+async def test_only_the_agents_that_a_secret_names_read_it(engine: Engine) -> None:
+    """As a volume's controller makes them: for the agent of n1, and in Kubernetes for an account that agents share."""
+    if not engine.by_role:
+        return  # where agents may do everything, nothing is refused
+    inside = "/namespaces/quorate-system"
+    secrets, rbac = f"/api/v1{inside}/secrets", f"/apis/rbac.authorization.k8s.io/v1{inside}"
+    keeping = Keeping(VolumeName("v"), _volume_on("n1"), (), None, None, None, SharedSecrets.SECRET)
+    for write in decide(keeping, datetime.now(tz=UTC), Random(1)).writes:
+        assert isinstance(write, Create)
+        kind = write.obj.KIND
+        collection = secrets if kind.name == "Secret" else f"{rbac}/{kind.plural}"
+        body = {"apiVersion": kind.api_version, "kind": kind.name, **json.loads(encode(write.obj))}
+        made = await engine.admin.request("POST", collection, body)
+        assert made.code == 201, made.body
+    path = f"{secrets}/quorate-drbd-v"
+    try:
+        async with asyncio.timeout(30):  # a real server takes up roles a moment after they are written
+            while (found := await engine.agent.request("GET", path)).code == 403:  # noqa: ASYNC110 - as below
+                await asyncio.sleep(0.1)
+        assert found.code == 200, found.body
+        assert len(base64.b64decode(found.body["data"]["shared-secret"])) == 32
+        assert (await engine.other.request("GET", path)).code == 403
+        assert (await engine.agent.request("GET", f"{secrets}/another")).code == 403
+        assert (await engine.agent.request("GET", secrets)).code == 403
+        assert (await engine.agent.request("GET", secrets, query={"watch": "1", "timeoutSeconds": "1"})).code == 403
+        assert (await engine.agent.request("DELETE", path)).code == 403
+        assert (await engine.agent.request("PATCH", path, {"data": None}, content_type=MERGE)).code == 403
+        assert (await engine.agent.request("GET", f"{rbac}/rolebindings/quorate-drbd-v")).code == 403
+    finally:
+        await engine.admin.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+        for each in (path, f"{rbac}/roles/quorate-drbd-v", f"{rbac}/rolebindings/quorate-drbd-v"):
+            await engine.admin.request("DELETE", each)
+
+
+def _volume_on(node: str) -> ReplicatedVolume:
+    member = Member(name=ReplicaName("v-0"), node_name=NodeName(node), node_id=0, type=ReplicaType.DISKFUL)
+    status = ReplicatedVolumeStatus(datamesh=Datamesh(members=(member,)))
+    spec = ReplicatedVolumeSpec(size=Quantity("1Gi"), replicated_storage_class_name="c")
+    return ReplicatedVolume(metadata=ObjectMeta(name="v"), spec=spec, status=status)
 
 
 def test_both_engines_give_agents_the_same_verbs() -> None:

@@ -18,6 +18,7 @@ from quorate.engine.writer import REQUEST_TIMEOUT
 from quorate.locks import LockTable
 from quorate.maintenance.live import LiveBroker
 from quorate.server.controllers import cluster_wide
+from quorate.volumes.volume.shared_secrets import KEPT, SELECTION
 
 DIRECTORY = Path(__file__).parents[2] / "deploy" / "controller"
 
@@ -76,12 +77,19 @@ def test_it_is_given_the_time_that_a_stop_may_take(pod: dict[str, Any]) -> None:
 
 
 def test_it_may_read_every_kind_that_a_controller_watches(pod: dict[str, Any]) -> None:
-    account, role, binding = documents("role.yaml")
-    assert pod["serviceAccountName"] == account["metadata"]["name"] == binding["subjects"][0]["name"]
+    account, role, in_our_namespace, its_binding, binding = documents("role.yaml")
+    for bound in (its_binding, binding):
+        assert pod["serviceAccountName"] == account["metadata"]["name"] == bound["subjects"][0]["name"]
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert its_binding["roleRef"]["name"] == in_our_namespace["metadata"]["name"]
+    # Of Secrets and who may read them only those of one namespace are watched.
+    assert in_our_namespace["metadata"]["namespace"] == its_binding["metadata"]["namespace"] == SELECTION.namespace
+    assert {cls.KIND.plural for cls in KEPT} == {
+        each for rule in in_our_namespace["rules"] for each in rule["resources"]
+    }
     readable = {
         (group, resource)
-        for rule in role["rules"]
+        for rule in (*role["rules"], *in_our_namespace["rules"])
         if {"get", "list", "watch"} <= set(rule["verbs"])
         for group in rule["apiGroups"]
         for resource in rule["resources"]

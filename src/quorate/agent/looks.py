@@ -5,6 +5,7 @@ LVM's part brings its own look.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import msgspec
@@ -13,12 +14,18 @@ from quorate.agent.hands import LookFailed
 from quorate.agent.memory import Sighting
 from quorate.agent.node import Node
 from quorate.agent.steps import FILE, KERNEL, PORT
+from quorate.api import names
+from quorate.api.core import SecretObject
 from quorate.api.storage.drbd import Connection, DrbdStatus
 from quorate.api.struct import replace
 from quorate.drbd.errors import UnreadableOutput
 from quorate.drbd.masking import presentable
 from quorate.drbd.status import parse_status
+from quorate.engine.store import Store
 from quorate.errors import QuorateError
+
+#: Seconds for the API to answer.
+_REQUEST = 10.0
 
 
 def register(node: Node) -> None:
@@ -61,6 +68,25 @@ async def look_at_port(node: Node, subject: str) -> None:
     except OSError:
         free = False
     sighting.saw(free, marks=marks)
+
+
+async def look_at_secret(node: Node, store: Store, name: str) -> None:
+    """What a Secret holds for DRBD. It is read once, and again only while there was nothing to be read."""
+    sighting = node.memory.secrets.setdefault(name, Sighting())
+    marks = sighting.marks
+    try:
+        async with asyncio.timeout(_REQUEST):
+            found = await store.get(SecretObject, name, names.NAMESPACE)
+        value = names.secret_value(found.data)
+    except (QuorateError, TimeoutError) as error:
+        why = f"the Secret {names.NAMESPACE}/{name} cannot be read: {str(error) or 'no answer'}"
+        sighting.failed(why, marks=marks)
+        raise LookFailed(why) from None
+    if value is None:
+        why = f"the Secret {names.NAMESPACE}/{name} has no {names.SECRET_KEY} that could be read"
+        sighting.failed(why, marks=marks)
+        raise LookFailed(why)
+    sighting.saw(value, marks=marks)
 
 
 async def _look_at_resource(node: Node, resource: str) -> None:

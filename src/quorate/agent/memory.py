@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from quorate.agent.sightings import Sightings
 from quorate.agent.steps import KERNEL, LVM
+from quorate.api import names
+from quorate.api.meta import VolumeName
+from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdStatus, Host, Path
 
 if TYPE_CHECKING:
@@ -113,6 +116,8 @@ class Memory:
         self.drives: Sighting[tuple[Discovered, ...]] = Sighting()
         #: The text of files by path. A value of None: there is no such file.
         self.files: dict[str, Sighting[str]] = {}
+        #: Secrets of volumes, by the name of the object that holds each. A value of None: there is none to be read.
+        self.secrets: dict[str, Sighting[Secret]] = {}
         #: Whether ports are free, by "address:port".
         self.ports: dict[str, Sighting[bool]] = {}
         #: By resource and peer: the paths that events2 told of. Older versions of ``status --json`` have none.
@@ -143,6 +148,10 @@ class Memory:
             if self.listening and self.whole_kernel.current:
                 found.saw(None, marks=self._first_mark)
         return found
+
+    def forget_secret(self, volume: str) -> None:
+        """No replica of the volume is here any more. One that is made later under its name has another."""
+        self.secrets.pop(names.shared_secret(VolumeName(volume)), None)
 
     def forget_resource(self, name: str) -> None:
         """The kernel has no such resource, and no replica here has its name: nobody will ask."""

@@ -10,6 +10,7 @@ down. Lists and watches are narrowed here too, so an agent neither pays for the 
 | core Node                                   | the node's own        | that one         |
 | ClusterConfig                               | the one               | never            |
 | Event                                       | all                   | all              |
+| Secret                                      | one, by its name      | never            |
 | anything else                               | never                 | never            |
 """
 
@@ -22,7 +23,7 @@ from typing import Any, TypeVar, cast
 from quorate.api import labels as label_names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
-from quorate.api.core import Event, Node
+from quorate.api.core import Event, Node, SecretObject
 from quorate.api.meta import NodeName, Resource
 from quorate.api.names import CLUSTER
 from quorate.api.storage import (
@@ -38,6 +39,9 @@ from quorate.engine.store import EventType, ObjectList, Store, WatchEvent
 from quorate.errors import Forbidden
 
 R = TypeVar("R", bound=Resource)
+
+#: Of Secrets the server shows it only those that it is named for.
+_EVERYBODYS = (ClusterConfig, Event, SecretObject)
 
 #: Kinds whose objects carry the label of the node whose agent acts on them.
 LABELLED: tuple[type[Resource], ...] = (
@@ -68,7 +72,8 @@ class OwnObjects(PassingStore):
         self._seen: dict[type[Resource], set[str]] = {cls: set() for cls in LABELLED}
 
     async def get(self, cls: type[R], name: str, namespace: str = "") -> R:
-        self._narrowed(cls, EVERYTHING, EVERYTHING)
+        if cls is not SecretObject:
+            self._narrowed(cls, EVERYTHING, EVERYTHING)
         found = await self._store.get(cls, name, namespace)
         if not self._is_own(found):
             raise self._refused("read", cls, name)
@@ -108,7 +113,7 @@ class OwnObjects(PassingStore):
 
     async def create(self, obj: R, *, dry_run: bool = False) -> R:
         cls = type(obj)
-        if cls is ClusterConfig or not self._is_own(obj):
+        if cls in (ClusterConfig, SecretObject) or not self._is_own(obj):
             raise self._refused("create", cls, obj.name)
         self._allow(cls)
         created = await self._store.create(obj, dry_run=dry_run)
@@ -131,7 +136,7 @@ class OwnObjects(PassingStore):
     def _is_own(self, obj: Resource) -> bool:
         if type(obj) in self._seen:
             return self._label.matches(obj.metadata.labels)
-        return isinstance(obj, Event | ClusterConfig) or (isinstance(obj, Node) and obj.name == self._node)
+        return isinstance(obj, _EVERYBODYS) or (isinstance(obj, Node) and obj.name == self._node)
 
     def _admit(self, verb: str, cls: type[Resource], name: str = "") -> None:
         """Of changes to what is there: reading and creating are seen to above."""

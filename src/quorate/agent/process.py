@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from random import Random
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -24,10 +25,12 @@ from prometheus_client import CollectorRegistry
 
 from quorate.agent import cluster_settings
 from quorate.agent.lease import REQUEST_TIMEOUT, Heartbeat, Identity
+from quorate.agent.looks import look_at_secret
 from quorate.agent.machine import Machine
 from quorate.agent.node import Node
 from quorate.agent.own_objects import OwnObjects, selections
 from quorate.agent.settings import Settings
+from quorate.agent.steps import SECRET
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.meta import NodeName
 from quorate.api.names import CLUSTER
@@ -83,6 +86,8 @@ class Agent:
         self._registry = registry
         self._freeze_gc = freeze_gc
         self._manager: Manager | None = None
+        self._own = OwnObjects(store, node_name, check=self.heartbeat.check)
+        self.node.hands.lookers[SECRET] = partial(look_at_secret, self.node, self._own)
         self._tasks: list[asyncio.Task[NoReturn]] = []
         self._stopping = asyncio.Event()
 
@@ -141,7 +146,7 @@ class Agent:
 
     def _make_manager(self, controllers: Sequence[Controller[Any]]) -> Manager:
         return Manager(
-            OwnObjects(self._store, self.node.name, check=self.heartbeat.check),
+            self._own,
             controllers,
             clock=self._clock,
             random=self._random,

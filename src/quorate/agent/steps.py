@@ -18,6 +18,7 @@ from quorate.agent.machine import FileBeneath
 KERNEL = "kernel"  # DRBD; subject: a resource, or "" for all of them at once
 LVM = "lvm"  # logical volumes; subject: "" for all of them at once
 FILE = "file"  # subject: a path
+SECRET = "secret"  # noqa: S105 - of a volume, in the API; subject: the name of the Secret
 PORT = "port"  # subject: address:port
 DRIVES = "drives"  # all of them at once
 

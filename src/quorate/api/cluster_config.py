@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta
@@ -15,6 +16,13 @@ from quorate.api.scalars import MAX_MEMBERS, Count, Percent, Port
 from quorate.api.struct import Rule, Struct, list_map
 
 
+class SharedSecrets(StrEnum):
+    """Where the secrets are kept that members of a volume authenticate to one another with."""
+
+    SECRET = "Secret"  # noqa: S105 - the name of a kind
+    STATUS = "Status"
+
+
 class DrbdSettings(Struct):
     """What DRBD resources are made with."""
 
@@ -22,6 +30,13 @@ class DrbdSettings(Struct):
 
     min_port: Annotated[Port, Meta(description="Agents choose ports from here.")] = 7000
     max_port: Port = 7999
+    shared_secrets: Annotated[
+        SharedSecrets,
+        Meta(
+            description="Secret: in a Secret per volume that its members' agents may read; sharedSecret in status holds"
+            " its name. Status: there in plain. Volumes that are there are carried over, either way."
+        ),
+    ] = SharedSecrets.SECRET
     max_peers: Annotated[int, Meta(ge=1, le=MAX_MEMBERS - 1, description="What metadata is laid out for; fixed.")] = (
         MAX_MEMBERS - 1
     )

@@ -91,6 +91,7 @@ def kind(
     group: str,
     version: str,
     plural: str,
+    name: str = "",
     scope: Scope = Scope.CLUSTER,
     short_names: tuple[str, ...] = (),
     categories: tuple[str, ...] = (),
@@ -100,13 +101,13 @@ def kind(
     status_subresource: bool = True,
     crd: bool = True,
 ) -> Callable[[type[R]], type[R]]:
-    """Declare a kind. The age column is appended to ``columns``."""
+    """Declare a kind. Its name is that of its type, unless given. The age column is appended to ``columns``."""
 
     def register(cls: type[R]) -> type[R]:
         declared = Kind(
             group=group,
             version=version,
-            name=cls.__name__,
+            name=name or cls.__name__,
             plural=plural,
             scope=scope,
             type=cls,

@@ -21,6 +21,8 @@ REPLICATED_STORAGE_CLASS: Final = "sds-replicated-volume.deckhouse.io/replicated
 REPLICATED_VOLUME: Final = "sds-replicated-volume.deckhouse.io/replicated-volume"
 #: On LLV: the uid of the volume that it was made for, so that it is never taken for one of a later volume of that name.
 VOLUME_UID: Final = "quorate.io/volume-uid"
+#: On Secret, Role and RoleBinding: kept for the members of a volume ("drbd").
+SHARED_SECRET: Final = "quorate.io/shared-secret"  # noqa: S105 - a label
 #: On RVR and LLV: the volume group they lie on.
 LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
 

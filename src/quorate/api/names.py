@@ -5,13 +5,16 @@ A child's name follows from its parent's: creating it twice is AlreadyExists, ne
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from quorate.api.meta import NodeName, VolumeName
 from quorate.api.scalars import MAX_MEMBERS, ReplicaName
+from quorate.api.secret import Secret
 
 #: The one ClusterConfig.
 CLUSTER: Final = "cluster"
@@ -24,6 +27,9 @@ NAMESPACE: Final = "quorate-system"
 #: Where events of cluster-scoped objects go, as Kubernetes does it.
 EVENT_NAMESPACE: Final = "default"
 
+_SHARED_SECRET = "quorate-drbd-"  # noqa: S105 - of a name
+#: The key in such a Secret.
+SECRET_KEY: Final = "shared-secret"  # noqa: S105 - not the secret itself
 _REPLICA = re.compile(r"(.+)-([0-7])\Z")
 _PDISK = re.compile(r"pdisk-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)\Z")
 _VDISK = re.compile(r"vdisk" + 5 * r"-(0|[1-9][0-9]*)" + r"\Z")
@@ -110,6 +116,31 @@ def rejoin_operation(replica: ReplicaName, revision: int) -> str:
 def kernel_resource(volume: VolumeName) -> str:
     """The DRBD resource, and its ``.res`` file, on every node."""
     return volume
+
+
+def shared_secret(volume: VolumeName) -> str:
+    """The Secret with what authenticates a volume's members to one another; its Role and RoleBinding too."""
+    return f"{_SHARED_SECRET}{volume}"
+
+
+def volume_of_shared_secret(name: str) -> VolumeName | None:
+    """The volume whose Secret has this name; None: it would be no volume's."""
+    volume = name.removeprefix(_SHARED_SECRET)
+    return VolumeName(volume) if volume and volume != name else None
+
+
+def secret_value(data: Mapping[str, Secret]) -> Secret | None:
+    """What a Secret with these data holds for DRBD; None: nothing that could be read."""
+    held = data.get(SECRET_KEY)
+    try:
+        return None if held is None else Secret(base64.b64decode(held.reveal(), validate=True).decode("ascii"))
+    except ValueError:
+        return None
+
+
+def agent_user(node: str) -> str:
+    """Who a node's agent is to an API server, by its certificate or its token."""
+    return f"system:quorate:agent:{node}"
 
 
 def device_path(minor: int) -> str:

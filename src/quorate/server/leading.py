@@ -19,6 +19,7 @@ from quorate.maintenance.broker.metrics import BrokerMetrics
 from quorate.maintenance.live import LiveBroker
 from quorate.server.controllers import cluster_wide, resync_interval
 from quorate.volumes.metrics import VolumeMetrics
+from quorate.volumes.volume.shared_secrets import KEPT, SELECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def leading(
         election=election,
         tenures=(live,),
         registry=registry,
+        selections=dict.fromkeys(KEPT, SELECTION),
         resync_interval=resync_interval,
         freeze_gc=True,
     )

@@ -10,6 +10,7 @@ from quorate.volumes import attachment
 from quorate.volumes.fanning import TOPICS, fan_out
 from quorate.volumes.joint import reconciler
 from quorate.volumes.volume.minors import MINORS
+from quorate.volumes.volume.shared_secrets import shared_secrets
 
 
 def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
@@ -26,6 +27,7 @@ def controllers(table: LockTable | None = None) -> tuple[Controller[Any], ...]:
     return (
         fan_out(signal, held),
         MINORS,
+        shared_secrets(),
         reconciler(signal, table),
         *attachment.controllers(signal, table),
     )

@@ -11,6 +11,7 @@ from quorate.agent.memory import Outcome
 from quorate.agent.replica.kernel import connection_to
 from quorate.agent.replica.verdict import secrets_of
 from quorate.agent.steps import Step
+from quorate.api.secret import Secret
 from quorate.api.storage.drbd import ConnectionState, DrbdConfig, DrbdStatus, Peer, PeerDevice, ReplicaType
 from quorate.api.storage.drbdrop import DRBDResourceOperation, DRBDResourceOperationStatus, OperationPhase
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
@@ -41,6 +42,8 @@ class Case:
     begun: bool = False
     #: The last look at the kernel failed.
     blind: bool = False
+    #: What authenticates the members, where the config only names it.
+    secret: Secret | None = None
     #: How often a link of the resource was seen to go, or may have gone unseen.
     losses: int = 0
 
@@ -99,7 +102,7 @@ def failed(case: Case, now: datetime, message: str) -> Ruling:
 
 def failed_command(case: Case, now: datetime, last: Outcome) -> Ruling:
     """A command of it has failed."""
-    said = presentable(last.output, secrets_of(case.config))
+    said = presentable(last.output, secrets_of(case.config, case.secret))
     return failed(case, now, f"{last.command} ended with exit code {last.exit_code}: {said}")
 
 

@@ -12,7 +12,7 @@ from quorate.agent import looks
 from quorate.agent.node import Node, resource_work
 from quorate.agent.operations.case import PURPOSE, Case
 from quorate.agent.operations.rule import rule
-from quorate.agent.replica.here import BY_VOLUME, REPLICAS_BY_VOLUME, file_of, replicas_here
+from quorate.agent.replica.here import BY_VOLUME, REPLICAS_BY_VOLUME, file_of, known_secret, replicas_here
 from quorate.agent.replica.looking import look_work
 from quorate.agent.steps import Look
 from quorate.api.names import volume_of_replica
@@ -77,6 +77,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
                 for purpose, outcome in node.memory.outcomes(work).items()
                 if purpose.startswith(PURPOSE) and outcome.about.partition(" ")[0] == about
             },
+            secret=known_secret(node, key.name),
             losses=node.memory.link_losses.get(key.name, 0),
         )
 

@@ -79,7 +79,7 @@ def _without_disk(view: View, now: datetime, verdict: Verdict) -> Verdict:
     heard = last is not None and last.succeeded and last.about == about
     unheard = failed(view, commands.ADJUST_LINKS)
     wrong = unheard or failed(view, commands.ADJUST)
-    errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view.config)}
+    errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view)}
     again = verdict.again
     if not heard or link_difference(view.config, view.status):
         links = attempt(view, now, commands.ADJUST_LINKS, about, _links(view, about))
@@ -131,7 +131,7 @@ def forget(view: View, now: datetime, settled: bool) -> Verdict:
         verdict = attempt(view, now, purpose, "", (commands.forget(view, node_id, purpose),))
         # Said here: ``adjust`` has just said that it has nothing to complain of, and that would count more.
         last = failed(view, purpose)
-        errors = {} if last is None else {"last_adjustment_error": command_error(last, view.config)}
+        errors = {} if last is None else {"last_adjustment_error": command_error(last, view)}
         return Verdict(
             steps=verdict.steps, again=verdict.again, unsettled=True, actual=actual, drop=stale, errors=errors
         )

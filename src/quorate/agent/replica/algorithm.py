@@ -63,7 +63,7 @@ def _refused_by_kernel(view: View, algorithm: str) -> AlgorithmError | None:
         return None
     if understand(last.exit_code, last.output).outcome is not Meaning.UNSUPPORTED_ALGORITHM:
         return None
-    shown = command_error(last, view.config)
+    shown = command_error(last, view)
     return AlgorithmError(
         command=shown.command,
         exit_code=shown.exit_code,

@@ -16,17 +16,26 @@ from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work,
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.duty import duties, is_noted, note_work
 from quorate.agent.replica.guard import Guard, guard_work
-from quorate.agent.replica.here import REPLICAS_BY_VOLUME, concerns_its_agent, file_of, replicas_here, volume_key
+from quorate.agent.replica.here import (
+    REPLICAS_BY_VOLUME,
+    concerns_its_agent,
+    file_of,
+    known_secret,
+    replicas_here,
+    volume_key,
+)
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import KERNEL, Look
+from quorate.api import names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.finalizers import AGENT
 from quorate.api.meta import VolumeName
 from quorate.api.names import CLUSTER, logical_volume
 from quorate.api.reserved import why_no_resource
+from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdErrors
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
@@ -165,6 +174,7 @@ class Replicas:
             replica = view.replica
             if decision.release:
                 writes.append(ReleaseFinalizer(replica, AGENT, after=()))
+                effects.append(partial(self._node.memory.forget_secret, view.resource))
                 continue
             if decision.status != replica.status:
                 writes.append(PatchStatus(replica, replace(replica, status=decision.status)))
@@ -218,7 +228,8 @@ class Replicas:
         config, status = replica.status.drbd.config, replica.status
         file = file_of(node, resource)
         written, temporary = memory.file(file), memory.file(f"{file}_tmp")
-        intended, incomplete, unwritable = self._text(resource, config)
+        secret, unread = self._secret(resource, config)
+        intended, incomplete, unwritable = (None, "", "") if unread else self._text(resource, config, secret)
         sighting, whole, volumes = memory.resource(resource), memory.whole_kernel, memory.logical_volumes
         owner, created = status.lvm_logical_volume_name, status.drbd.actual.metadata_created
         work = resource_work(resource)
@@ -240,6 +251,8 @@ class Replicas:
             intended=intended,
             incomplete=incomplete,
             unwritable=unwritable,
+            unread_secret=unread,
+            secret=secret,
             files_current=written.current and temporary.current,
             written=written.value,
             unadjusted=temporary.value is not None,
@@ -297,7 +310,17 @@ class Replicas:
         owner = volume_work(view.replica.status.lvm_logical_volume_name)
         self._node.hands.start(resource_work(view.resource), decision.steps, wake, beside=(owner,))
 
-    def _text(self, resource: str, config: DrbdConfig) -> tuple[Text | None, str, str]:
+    def _secret(self, resource: str, config: DrbdConfig) -> tuple[Secret | None, str]:
+        """What the Secret holds that the config names, and its name while that is not known."""
+        given, name = config.shared_secret, names.shared_secret(VolumeName(resource))
+        if given is None or given.reveal() != name or missing(config):
+            return None, ""
+        found = known_secret(self._node, resource)
+        return found, "" if found is not None else name
+
+    def _text(self, resource: str, config: DrbdConfig, secret: Secret | None) -> tuple[Text | None, str, str]:
+        if secret is not None:
+            config = replace(config, shared_secret=secret)
         known = self._texts.get(resource)
         if known is not None and (known[0] is config or known[0] == config):
             return known[1:]
@@ -338,6 +361,7 @@ class Replicas:
     def _forget(self, resource: str) -> None:
         """No replica here has this resource. What the kernel has of it belongs to somebody else and stays."""
         memory = self._node.memory
+        memory.forget_secret(resource)
         sighting = memory.kernel.get(resource)
         if sighting is not None and sighting.value is not None and resource not in memory.strangers:
             memory.strangers.add(resource)

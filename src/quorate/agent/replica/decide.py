@@ -244,7 +244,7 @@ def _errors(view: View, known: Mapping[str, CommandError | None]) -> DrbdErrors:
         if name is None:
             continue
         if not outcome.succeeded:
-            found[name] = command_error(outcome, view.config)
+            found[name] = command_error(outcome, view)
         elif purpose not in (commands.PROBE, commands.SHRINK):
             found[name] = None
     found.update(known)

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from quorate.agent.node import Node
+from quorate.api import names
+from quorate.api.meta import VolumeName
+from quorate.api.secret import Secret
 from quorate.api.storage.rvr import ReplicatedVolumeReplica, ReplicatedVolumeReplicaStatus
 from quorate.engine import Index, Key, Reader
 
@@ -57,3 +60,9 @@ def _looked_at(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
 def file_of(node: Node, resource: str) -> str:
     """The resource's own file."""
     return f"{node.settings.config_directory}/{resource}.res"
+
+
+def known_secret(node: Node, resource: str) -> Secret | None:
+    """What the volume's Secret holds; None: it has not been read, or its config needs none."""
+    sighting = node.memory.secrets.get(names.shared_secret(VolumeName(resource)))
+    return None if sighting is None else sighting.value

@@ -73,7 +73,7 @@ def failed(view: View, purpose: str) -> Outcome | None:
     return last if last is not None and not last.succeeded else None
 
 
-def command_error(outcome: Outcome, config: DrbdConfig) -> CommandError:
+def command_error(outcome: Outcome, view: View) -> CommandError:
     """A failure as the API shows it: without secrets, not too long, with a code where the cause is known."""
     code = outcome.exit_code
     meaning = understand(code, outcome.output).outcome if code is not None else Meaning.FAILED
@@ -81,7 +81,7 @@ def command_error(outcome: Outcome, config: DrbdConfig) -> CommandError:
     return CommandError(
         command=outcome.command[:1024],
         exit_code=NO_EXIT_CODE if code is None else code,
-        output=presentable(outcome.output, secrets_of(config)),
+        output=presentable(outcome.output, secrets_of(view.config, view.secret)),
         reason="CommandHung" if outcome.hung else reason,
     )
 
@@ -91,6 +91,6 @@ def own_error(reason: str, message: str, command: str = "") -> CommandError:
     return CommandError(command=command[:1024], exit_code=0, output=message[:1024], reason=reason)
 
 
-def secrets_of(config: DrbdConfig) -> tuple[Secret, ...]:
-    """What must not be shown."""
-    return () if config.shared_secret is None else (config.shared_secret,)
+def secrets_of(config: DrbdConfig, known: Secret | None) -> tuple[Secret, ...]:
+    """What must not be shown: what the config says, or what the Secret holds that it names."""
+    return tuple(secret for secret in (known or config.shared_secret,) if secret is not None)

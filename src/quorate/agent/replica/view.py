@@ -10,6 +10,7 @@ from datetime import datetime
 from quorate.agent.lvm.seen import SeenVolume
 from quorate.agent.memory import Outcome
 from quorate.api.meta import NodeName
+from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
@@ -58,6 +59,9 @@ class View:
     #: Why no file can say it, or what is missing from the config.
     incomplete: str = ""
     unwritable: str = ""
+    #: The Secret that the config names, while what is in it is not known; and that, once it is.
+    unread_secret: str = ""
+    secret: Secret | None = None
     #: Whether the two files have been looked at since something may have changed them.
     files_current: bool = False
     #: What the file says; None: there is no file.

@@ -11,5 +11,6 @@ from quorate.api.core.event import Event
 from quorate.api.core.lease import Lease
 from quorate.api.core.namespace import Namespace
 from quorate.api.core.node import Node
+from quorate.api.core.secret_object import Role, RoleBinding, SecretObject
 
-__all__ = ["Event", "Lease", "Namespace", "Node", "PersistentVolumeClaim"]
+__all__ = ["Event", "Lease", "Namespace", "Node", "PersistentVolumeClaim", "Role", "RoleBinding", "SecretObject"]

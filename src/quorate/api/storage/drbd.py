@@ -33,8 +33,12 @@ from quorate.api.struct import Struct, list_map, list_set
 State = Annotated[str, Meta(max_length=32)]
 SharedSecret = Annotated[
     Secret,
-    # drbdadm refuses more than 63 characters (recording bad_config).
-    Meta(description="Authenticates the members to one another.", extra_json_schema={"minLength": 1, "maxLength": 63}),
+    # drbdadm refuses more than 63 characters (recording bad_config); the name of a Secret may have more.
+    Meta(
+        description="Authenticates the members to one another: the name of a Secret (quorate-drbd- and the volume's),"
+        " or the secret itself (ClusterConfig: drbd.sharedSecrets).",
+        extra_json_schema={"minLength": 1, "maxLength": 253},
+    ),
 ]
 NodeIds = Annotated[tuple[NodeId, ...], Meta(max_length=MAX_MEMBERS), list_set()]
 #: DRBD's largest; a member that must never be quorate by its own count is given 32.

@@ -13,6 +13,9 @@ objects that they reach it may write what is its node's (``admission_of``; the s
 | Event                   | in ``default``, as    | the same                                    |                     |
 |                         | reported by its node  |                                             |                     |
 
+It reads the Secrets of volumes that it is a member's agent of: their RoleBindings name it, on a real server as here
+(``volumes/volume/shared_secrets.py``).
+
 What is of a node carries its label, and says nothing else in its spec, before the write and after it.
 
 Whoever is no admin asks the maintenance broker in their own name: ``spec.user`` of a PermissionRequest, a Notification
@@ -28,7 +31,7 @@ from typing import Any, Final
 from quorate.api import finalizers, labels, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
-from quorate.api.core import Event, Lease, Node
+from quorate.api.core import Event, Lease, Node, RoleBinding, SecretObject
 from quorate.api.kind import Kind
 from quorate.api.maintenance import Notification, Permission, PermissionRequest
 from quorate.api.meta import NodeName
@@ -38,8 +41,8 @@ from quorate.api.storage import (
     LVMVolumeGroup,
     ReplicatedVolumeReplica,
 )
-from quorate.engine.embedded import Admit, Attempt, Record, everybody, forbidden
-from quorate.errors import Forbidden
+from quorate.engine.embedded import Admit, Attempt, EmbeddedStore, Record, everybody, forbidden
+from quorate.errors import Forbidden, NotFound
 from quorate.server.kubernetes.callers import Caller
 from quorate.server.kubernetes.paths import Target
 
@@ -64,13 +67,15 @@ _KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 _OF_A_MACHINE: Final = frozenset({"kubernetes.io/hostname", labels.ZONE})
 
 
-def authorize(caller: Caller, verb: str, target: Target) -> None:
+def authorize(caller: Caller, verb: str, target: Target, store: EmbeddedStore) -> None:
     """Raises Forbidden when somebody has not got the verb, in the words of a real server."""
     if not caller.agent_of:
         return
     kind = target.kind
     of_object, of_status = AGENT_VERBS.get(kind, (frozenset(), frozenset()))
     if verb in (of_status if target.subresource else of_object):
+        return
+    if kind is SecretObject.KIND and verb == "get" and _is_named(caller, target, store):
         return
     resource = f"{kind.plural}/{target.subresource}" if target.subresource else kind.plural
     where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
@@ -80,6 +85,16 @@ def authorize(caller: Caller, verb: str, target: Target) -> None:
         f' API group "{kind.group}" {where}'
     )
     raise Forbidden(message, group=kind.group, kind=kind.plural, name=target.name)
+
+
+def _is_named(caller: Caller, target: Target, store: EmbeddedStore) -> bool:
+    """Whether a RoleBinding gives it this very Secret to read. Of all roles only those of volumes are looked at."""
+    try:
+        binding = store.read(RoleBinding.KIND, target.name, target.namespace).typed
+    except NotFound:
+        return False
+    assert isinstance(binding, RoleBinding)
+    return any((subject.kind, subject.name) == ("User", caller.user) for subject in binding.subjects)
 
 
 def admission_of(caller: Caller) -> Admit:

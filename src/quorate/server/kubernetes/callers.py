@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from quorate.api import names
 from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
 from quorate.server.kubernetes.tls import write_private
 
 _log = get_logger(__name__)
 
-_AGENT_USER = "system:quorate:agent:"
 _AGENT_GROUP = "system:quorate:agents"
 _EVERYBODY = "system:authenticated"
 #: A node's name, which is a DNS name; it never leads out of the directory.
@@ -48,7 +48,7 @@ ADMIN = Caller("quorate:admin", ("system:masters", _EVERYBODY))
 
 def agent(node: str) -> Caller:
     """The agent of a node; on Kubernetes its certificate says the same."""
-    return Caller(_AGENT_USER + node, (_AGENT_GROUP, _EVERYBODY), node)
+    return Caller(names.agent_user(node), (_AGENT_GROUP, _EVERYBODY), node)
 
 
 class TokenFile:

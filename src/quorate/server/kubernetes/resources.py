@@ -86,7 +86,7 @@ class Resources:
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Answer a request about ``target``."""
         verb = _verb(request.method, target)
-        authorize(request[CALLER], verb, target)
+        authorize(request[CALLER], verb, target, self._store)
         return await self._handlers[verb](request, target)
 
     async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:

@@ -11,7 +11,10 @@ from datetime import datetime
 from itertools import combinations
 from random import Random
 
+from quorate.api import names
+from quorate.api.cluster_config import SharedSecrets
 from quorate.api.scalars import ReplicaName
+from quorate.api.secret import Secret
 from quorate.api.storage.datamesh import FormationPhase, Member
 from quorate.api.storage.drbd import DiskState, ReplicationState, ReplicaType
 from quorate.api.struct import replace
@@ -30,7 +33,7 @@ def introduce(view: VolumeView, replicas: Sequence[ReplicaView], now: datetime, 
     status, layout = view.volume.status, layout_of(view.configuration)
     config = replace(
         status.drbd.config,
-        shared_secret=secrets.new_secret(random),
+        shared_secret=_secret(view, random),
         shared_secret_alg=secrets.ALGORITHMS[0],
         quorum=layout.majority,
         quorum_minimum_redundancy=layout.minimum_redundancy,
@@ -42,6 +45,13 @@ def introduce(view: VolumeView, replicas: Sequence[ReplicaView], now: datetime, 
         datamesh_revision=status.datamesh_revision + 1,
     )
     return enter(introduced, FormationPhase.ESTABLISH_CONNECTIVITY, now)
+
+
+def _secret(view: VolumeView, random: Random) -> Secret:
+    """The secret, or the name of the Secret that holds it (``shared_secrets``)."""
+    if view.config.drbd.shared_secrets is SharedSecrets.SECRET:
+        return Secret(names.shared_secret(view.name))
+    return secrets.new_secret(random)
 
 
 def establish(view: VolumeView, now: datetime) -> Outcome:
