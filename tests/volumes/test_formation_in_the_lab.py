@@ -149,7 +149,7 @@ def test_a_node_that_is_lost_while_the_volume_forms_holds_it_until_it_is_back() 
 
 
 def test_a_formation_of_three_copies_writes_no_object_twice_where_once_would_do() -> None:
-    """Prints the table (with -s). At most 48, and 3 for the secret: each number is the least that can be decided upon."""
+    """Prints the table (with -s). At most 48, and 3 for the secret; each is the least that can be decided upon."""
     table: Counter[tuple[str, str, str]] = Counter()
 
     async def main(sim: Simulation) -> None:
