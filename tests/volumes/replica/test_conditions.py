@@ -276,6 +276,8 @@ REALISED = [
     (spoilt(picture(), 0, with_device(disk_state="Diskless")), rvr.DevicesReady.DEVICE_IS_NOT_READY, "no disk"),
     (STALE, rvr.DevicesReady.AGENT_NOT_READY, ""),
     (picture(), rvr.ConfigurationAdjusted.CONFIGURATION_ADJUSTMENT_SUCCEEDED, ""),
+    (spoilt(picture(), 0, with_drbd(status=None)), rvr.ConfigurationAdjusted.RESOURCE_NOT_UP, "is not there"),
+    (spoilt(picture(), 0, with_drbd(status=None)), rvr.DRBDConfigured.APPLYING_CONFIGURATION, "is not there"),
     (
         failed(shared_secret_alg_selection_error=AlgorithmError(output="no sha256", unsupported_alg="sha256")),
         rvr.ConfigurationAdjusted.UNSUPPORTED_ALGORITHM,

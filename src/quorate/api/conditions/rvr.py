@@ -142,6 +142,11 @@ class ConfigurationAdjusted(ConditionType):
     RESOURCE_UP_FAILED = false(
         "ResourceUpFailed", "The resource could not be brought up.", "See the node's kernel log."
     )
+    RESOURCE_NOT_UP = unknown(
+        "ResourceNotUp",
+        "No command has failed, and the kernel has no such device: it is not up yet, or not any more.",
+        "Wait for the agent; if it lasts, see BackingVolumeReady, and the agent's log on the node.",
+    )
     CONFIGURATION_ADJUST_FAILED = false(
         "ConfigurationAdjustFailed", "The kernel refused a change of the configuration.", "The message has its words."
     )

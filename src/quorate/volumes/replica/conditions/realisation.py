@@ -47,6 +47,8 @@ def configuration_adjusted(subject: Subject) -> Verdict:
     if not subject.config.datamesh_revision:
         paused = ConfigurationAdjusted.CONFIGURATION_ADJUSTMENT_PAUSED_UNTIL_INITIAL_SYNC
         return paused("nothing is configured before the replica is a member of the datamesh")
+    if subject.is_member and not subject.config.down and subject.device is None:
+        return ConfigurationAdjusted.RESOURCE_NOT_UP(subject.on_node("nothing has failed, and the device is not there"))
     return ConfigurationAdjusted.CONFIGURATION_ADJUSTMENT_SUCCEEDED()
 
 
@@ -77,6 +79,8 @@ def drbd_configured(subject: Subject, others: Verdicts) -> Verdict:
     adjusted = others[ConfigurationAdjusted.__name__]
     if adjusted.status is ConditionStatus.FALSE:
         return DRBDConfigured.CONFIGURATION_FAILED(f"{adjusted.reason}: {adjusted.message}")
+    if adjusted.reason == ConfigurationAdjusted.RESOURCE_NOT_UP.code:
+        return DRBDConfigured.APPLYING_CONFIGURATION(adjusted.message)
     shown, revision = subject.replica.replica.status.datamesh_revision, subject.config.datamesh_revision
     if shown < revision:
         words = f"the kernel shows revision {shown}, the datamesh has {revision}"
