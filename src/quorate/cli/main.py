@@ -20,6 +20,7 @@ from quorate.cli import (
     maintenance,
     up,
     version,
+    volume,
 )
 
 
@@ -35,6 +36,7 @@ for command in (
     broker.broker,
     explain.explain,
     drive.drive,
+    volume.volume,
     maintenance.maintenance,
     fault.fault,
     lab.lab,

@@ -192,6 +192,53 @@ def given_up(user: int | None) -> Story:
     return story
 
 
+def handed_over(*, alive: bool) -> Tale:
+    """1D: the last vote is on a copy whose disk is lost, or whose node is off; a person gives it up for a good one."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(_NONE, [D], None)
+        story.add(1, D)
+        for _ in range(2):
+            story.controller()
+            story.agents()
+        if alive:
+            story.machines.lose_disk(0)
+            story.agents()
+        else:
+            story.lose(0)
+        story.annotate(force_remove="v-0", accept_data_loss="true")
+        story.delete(0)
+        story.settle()
+        story.attach(1)
+        return story
+
+    return tell
+
+
+def side_kept(given_up: int, *, cut: str = "node") -> Tale:
+    """2D+1TB: the copies do not see one another, and a person says which is kept. The other is here, and heard."""
+
+    def tell(user: int | None) -> Story:
+        story = begin(_AVAILABILITY, [D, D, TB], user if given_up == 1 else None)
+        if cut == "node":
+            story.machines.cut([{1}, {0, 2, 3, 4}])
+        else:
+            story.machines.world.set_cut([("n0", "n1")])
+            story.machines.wait(20)
+        story.agents()
+        story.annotate(force_remove=f"v-{given_up}", accept_data_loss="true")
+        story.delete(given_up)
+        story.settle()
+        story.machines.world.set_cut([])
+        story.machines.wait(20)
+        story.agents()
+        story.add(3, D)
+        story.settle()
+        return story
+
+    return tell
+
+
 def swapped(user: int | None) -> Story:
     """2D+1TB: used where there is no replica. A new one joins, takes the tie-breaker's place, and serves."""
     story = begin(_AVAILABILITY, [D, D, TB], None, obedient=True)
@@ -358,6 +405,11 @@ TALES: Mapping[str, Tale] = {
     "2D and a drive dies under the user": disk_lost(_CONSISTENCY, [D, D], [0]),
     "2D and the other drive dies": disk_lost(_CONSISTENCY, [D, D], [1]),
     "3D and two drives die": disk_lost(_BOTH, [D, D, D], [0, 1]),
+    "2D+1TB is divided and the side with quorum is kept": side_kept(1),
+    "2D+1TB is divided and the side without quorum is kept": side_kept(0),
+    "2D+1TB and only the link between its copies is cut": side_kept(1, cut="link"),
+    "1D hands its vote over when its disk is lost": handed_over(alive=True),
+    "1D hands its vote over when its node is off": handed_over(alive=False),
     "a tie-breaker is swapped for a user": swapped,
     "a tie-breaker serves": served_by_tie_breaker,
     "2D is used twice": doubled(_CONSISTENCY, [D, D]),

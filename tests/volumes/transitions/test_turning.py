@@ -9,7 +9,7 @@ from quorate.api.storage.datamesh import TransitionType
 
 from .proof import quorate_sides
 from .story import TB, D, Story
-from .tales import begin
+from .tales import begin, side_kept
 from .test_walks import until
 
 CONSISTENCY = Replication.CONSISTENCY
@@ -169,21 +169,50 @@ def test_the_last_copy_is_removed_by_nobody() -> None:
     assert story.shape() == "D0"
 
 
-def test_who_may_not_give_up_the_last_vote_is_told_where_another_good_copy_is() -> None:
-    story = begin(Replication.NONE, [D], 0, obedient=True)
+def successor_ready() -> Story:
+    """1D: another copy is good, and has no vote yet."""
+    story = begin(Replication.NONE, [D], None)
     story.add(1, D)
     for _ in range(2):
         story.controller()
         story.agents()
     assert story.shape() == "D0 (D1)"
-    story.lose(0)
-    story.annotate(force_remove="v-0", accept_data_loss="true")
+    return story
+
+
+@pytest.mark.parametrize("is_here", [True, False], ids=["its disk is lost", "its node is off"])
+def test_the_last_vote_is_handed_over_by_a_persons_word_and_not_before(is_here: bool) -> None:
+    """The data are on the other copy. It is said that this is the way, and what it takes."""
+    story = successor_ready()
+    if is_here:
+        story.machines.lose_disk(0)
+        story.agents()
+    else:
+        story.lose(0)
     for _ in range(4):
         story.controller()
         story.agents()
-    good = "that of v-1 on n1 is up to date, and gets one when the other is back"
-    assert f"LastCopy: v-0 on n0 is the last copy that has a vote; {good}" in story.waits()
     assert story.shape() == "D0 (D1)"
+    assert "given up by a person's word (force-remove" in story.waits()
+    if is_here:
+        assert "v-1 on n1 is up to date, and gets a vote when v-0 on n0 is back" in story.waits()
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    story.delete(0)
+    story.settle()
+    assert story.shape() == "D1"
+    # One that stands still counts anew when its agent has it do so, and there is none here (``test_handed_over``).
+    assert story.machines.statuses()[1].devices[0].quorum or not is_here
+    taken_down = [written.step for written in story.written if written.step == "ForceRemoveReplica/GiveWay"]
+    assert len(taken_down) == is_here
+
+
+def test_a_last_copy_that_serves_again_is_not_given_up() -> None:
+    story = successor_ready()
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    story.delete(0)
+    story.settle()
+    assert not any("ForceRemove" in written.step for written in story.written)
+    assert story.shape() == "D1"
 
 
 def test_a_lost_user_is_detached_by_force_when_nobody_asks_for_it_and_the_rest_serves() -> None:
@@ -242,3 +271,28 @@ def test_one_that_was_to_be_forced_out_while_it_joined_and_is_back_joins_on() ->
     story.agents()
     story.settle()
     assert story.shape() == "D0 D1 D2 D3"
+
+
+@pytest.mark.parametrize(("given_up", "left"), [(1, "D0 TB2 D3"), (0, "D1 TB2 D3")], ids=["the cut-off", "the quorate"])
+def test_a_side_of_a_divided_volume_is_given_up_by_a_persons_word(given_up: int, left: str) -> None:
+    """It goes down first, by its own word; only then votes change."""
+    story = side_kept(given_up)(None)
+    assert story.shape() == left
+    steps = [written.step for written in story.written if "ForceRemove" in written.step]
+    assert steps[0] == "ForceRemoveReplica/GiveWay"
+    assert "ForceRemoveReplica/Hide" in steps
+    quorate = {number for number, seen in story.machines.statuses().items() if seen.devices[0].quorum}
+    assert quorate == {1 - given_up, 2, 3}
+
+
+def test_a_side_that_is_in_use_is_not_taken_down() -> None:
+    story = begin(Replication.AVAILABILITY, [D, D, TB], 0)
+    story.machines.cut([{1}, {0, 2, 3, 4}])
+    story.agents()
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    story.delete(0)
+    for _ in range(4):
+        story.controller()
+        story.agents()
+    assert "Attached: in use: v-0 on n0" in story.waits()
+    assert not story.member(0).down

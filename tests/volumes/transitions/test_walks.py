@@ -189,7 +189,9 @@ def test_no_vote_changes_while_quorum_is_held_by_tie_break_against_a_member_that
     """Decision 0004. It would join hands with the new copy before the one that serves has heard of it."""
     story = cut_off_beside_a_tie_breaker()
     assert story.shape() == "D0 D1 TB2 (D3)"
-    assert story.waits() == "Divided: quorum is with v-0 on n0 by tie-break only, while v-1 on n1 is up without it"
+    told = "Divided: quorum is with v-0 on n0 by tie-break only, while v-1 on n1 is up without it"
+    ways = "mend the link, or give up a side by naming the one to keep (quorate volume keep v n0)"
+    assert story.waits() == f"{told}: {ways}"
     story.machines.world.set_cut([])
     story.machines.wait(30)
     story.agents()

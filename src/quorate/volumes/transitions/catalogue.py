@@ -5,7 +5,8 @@
 | AddReplica, diskful    | Join, Connect, Synchronize, (HideTieBreaker), Show, (ShowTieBreaker)                       |
 | AddReplica, diskless   | Join, Connect, (ShowTieBreaker)                                                            |
 | RemoveReplica          | (HideTieBreaker), Hide, TakeDown, Forget, Settle or (ShowTieBreaker)                        |
-| ForceRemoveReplica     | (HideTieBreaker), LowerRedundancy, Hide, Forget, Settle or (ShowTieBreaker)                 |
+| ForceRemoveReplica     | GiveWay, (HideTieBreaker), HandOver, LowerRedundancy, Hide, Forget, Settle or              |
+|                        | (ShowTieBreaker)                                                                           |
 | ChangeReplicaType      | Access and tie-breaker: Retype. With or from a disk: as a removal, then as an addition      |
 | ChangeQuorum           | SetRedundancy                                                                              |
 | ForceDetach            | Detach                                                                                     |
@@ -15,7 +16,8 @@
 
 In brackets: where the layout has a tie-breaker. Around every change of the number of voters it is hidden first and
 shown last, if their number is then even. A tie-breaker that is replaced: the new one joins hidden and is shown by the
-last step of the old one's removal, so never two are shown.
+last step of the old one's removal, so never two are shown. GiveWay changes nothing unless a copy that is up is given up
+for another that it stands in the way of; HandOver, unless it was the last with a vote (decision 0013).
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ SETTLE: Final = Rule("Settle", changes.settle)
 HIDE_TIE_BREAKER: Final = Rule("HideTieBreaker", changes.hide_tie_breaker, guards.may_change_tie_breaker, votes=True)
 SHOW_TIE_BREAKER: Final = Rule("ShowTieBreaker", changes.show_tie_breaker, guards.may_show_tie_breaker, votes=True)
 RETYPE: Final = Rule("Retype", changes.retype)
+GIVE_WAY: Final = Rule("GiveWay", changes.give_way, guards.may_give_way)
+HAND_OVER: Final = Rule("HandOver", changes.hand_over, guards.may_hand_over, votes=True)
 LOWER_REDUNDANCY: Final = Rule("LowerRedundancy", changes.lower_redundancy, guards.may_leave, votes=True)
 SET_REDUNDANCY: Final = Rule("SetRedundancy", changes.set_redundancy, guards.may_set_redundancy, votes=True)
 DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, must_know=nobody, beside=True)
@@ -71,6 +75,8 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             HIDE_TIE_BREAKER,
             SHOW_TIE_BREAKER,
             RETYPE,
+            GIVE_WAY,
+            HAND_OVER,
             LOWER_REDUNDANCY,
             SET_REDUNDANCY,
             DETACH,
@@ -127,7 +133,10 @@ def _steps(
             yield from _leaving(before, tie_breaker, (HIDE, TAKE_DOWN))
             yield SHOW_TIE_BREAKER if tie_breaker else SETTLE
         case TransitionType.FORCE_REMOVE_REPLICA:
-            yield from _leaving(before, tie_breaker, (LOWER_REDUNDANCY, HIDE) if before is _DISKFUL else (HIDE,))
+            if before is _DISKFUL:
+                yield GIVE_WAY
+            going = (HAND_OVER, LOWER_REDUNDANCY, HIDE) if before is _DISKFUL else (HIDE,)
+            yield from _leaving(before, tie_breaker, going)
             yield SHOW_TIE_BREAKER if tie_breaker else SETTLE
         case TransitionType.CHANGE_REPLICA_TYPE if _DISKFUL in (before, after):
             yield from _leaving(before, tie_breaker, (HIDE, TAKE_DOWN))

@@ -17,7 +17,9 @@ from quorate.placement.layout import majority
 from quorate.volumes.transitions.members import (
     has_tie_breaker,
     is_diskful,
+    is_serving,
     is_up,
+    is_up_to_date,
     out_of_touch,
     promise_of,
     tie_breakers,
@@ -133,6 +135,52 @@ def due_tie_breaker(view: VolumeView) -> Member | None:
         key=lambda member: (not member.attached, member.type is not ReplicaType.TIE_BREAKER, member.node_id),
         default=None,
     )
+
+
+def give_way(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
+    """A copy that is up, and in another one's way, goes down before any vote changes."""
+    name = subject_of(transition)
+    return _changed(view, transition, down=True) if is_in_the_way(view, name) else view.volume.status
+
+
+def hand_over(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
+    """The good copy that had no vote gets one, beside the last that had; that one is hidden next."""
+    chosen = successor_of(view, subject_of(transition))
+    if chosen is None:
+        return view.volume.status
+    return with_members(view, _with(view.members, replace(chosen, hidden=False)))
+
+
+def is_in_the_way(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether nothing can go on because of a copy that is up and heard.
+
+    It is the last one with a vote and has no quorum, and a good one is there that has none. Or there are as many voters
+    on either side of a cut link, and a good one is on the other.
+    """
+    if not is_up(view, name) or view.members_by_name[name].down:
+        return False
+    if successor_of(view, name) is not None:
+        return True
+    votes = [member.name for member in voters(view.members)]
+    cut_off = [other for other in votes if other != name and not view.connected(name, other)]
+    evenly = name in votes and 2 * len(cut_off) == len(votes)
+    return evenly and any(is_up(view, other) and is_up_to_date(view, other) for other in cut_off)
+
+
+def successor_of(view: VolumeView, name: ReplicaName) -> Member | None:
+    """Who could take the place of the last copy with a vote; None: it is not the last, it serves, or nobody could."""
+    if is_serving(view) or [member.name for member in voters(view.members)] != [name]:
+        return None
+    good = (
+        member
+        for member in view.members
+        if is_diskful(member)
+        and member.hidden
+        and not (member.down or member.excused)
+        and is_up(view, member.name)
+        and is_up_to_date(view, member.name)
+    )
+    return min(good, key=lambda member: member.node_id, default=None)
 
 
 def lower_redundancy(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:

@@ -23,8 +23,8 @@ from quorate.volumes.transitions.members import (
     lacks_only_copies,
     out_of_touch,
     promise_of,
+    sides_of_divided,
     voters,
-    without_quorum,
 )
 from quorate.volumes.transitions.rules import subject_of
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -62,12 +62,23 @@ def may_count(view: VolumeView, transition: Transition) -> Wait | None:
     name = subject_of(transition)
     if (wait := may_not_be_connected(view, transition) or is_behind(view, transition)) is not None:
         return wait
-    return None if _is_the_missing_copy(view, name) else _not_serving(view, (name,))
+    return None if _is_the_missing_copy(view, name) else _no_vote_before(view, name)
 
 
 def _is_the_missing_copy(view: VolumeView, name: ReplicaName) -> bool:
     """Whether a copy that is in touch with every voter is what these lack, and all that they lack."""
     return lacks_only_copies(view) and all(view.connected(name, member.name) for member in voters(view.members))
+
+
+def _no_vote_before(view: VolumeView, name: ReplicaName) -> Wait | None:
+    """That the volume does not serve; and what a person can say, if this copy could take the place of the last one."""
+    wait, last = _not_serving(view, (name,)), next(iter(voters(view.members)), None)
+    successor = changes.successor_of(view, last.name) if wait is not None and last is not None else None
+    if wait is None or last is None or successor is None or successor.name != name:
+        return wait
+    given_up = f"{named(view, [last.name])} is back, or is given up by a person's word (force-remove={last.name})"
+    told = f"{wait.message}; {named(view, [name])} is up to date, and gets a vote when {given_up}"
+    return Wait(wait.reason, told, wait.blockers)
 
 
 def is_behind(view: VolumeView, transition: Transition) -> Wait | None:
@@ -182,6 +193,20 @@ def _waits_for_its_turn(view: VolumeView, replica: ReplicaView) -> bool:
     return whole and not any(each.to == replica.name and not each.paused for each in leaving)
 
 
+def may_give_way(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before a copy that is in another one's way goes down: a person has said so, and nobody uses it."""
+    member = view.members_by_name[subject_of(transition)]
+    return _in_use(view, member) or (None if has_consent(view, transition) else _last_copy(view, member))
+
+
+def may_hand_over(view: VolumeView, transition: Transition) -> Wait | None:
+    """Before another copy gets the vote of the last one: that one is down, by its own word or a person's."""
+    member = view.members_by_name[subject_of(transition)]
+    if is_up(view, member.name):
+        return _wait("NotDown", f"{named(view, [member.name])} is not down yet", member.name)
+    return may_give_way(view, transition) or connected_still(view, (member,))
+
+
 def divided(view: VolumeView) -> Wait | None:
     """Whether half of the voters or fewer have quorum, and another one is up without it.
 
@@ -189,17 +214,14 @@ def divided(view: VolumeView) -> Wait | None:
     members that know a step which they themselves have not heard of (decision 0004). One that is down, stale or stuck
     is excused instead: nobody has it in a file any more, so nobody can be with it.
     """
-    cut_off = [name for name in without_quorum(view) if not view.members_by_name[name].excused]
-    votes = voters(view.members)
-    quorate = [member.name for member in votes if is_up(view, member.name) and view.state_of(member.name).quorum]
-    if not cut_off or not quorate or 2 * len(quorate) > len(votes):
+    sides = sides_of_divided(view)
+    if sides is None:
         return None
+    quorate, cut_off = sides
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in cut_off)
-    return Wait(
-        "Divided",
-        f"quorum is with {named(view, quorate)} by tie-break only, while {named(view, cut_off)} is up without it",
-        blockers,
-    )
+    told = f"quorum is with {named(view, quorate)} by tie-break only, while {named(view, cut_off)} is up without it"
+    keep = f"quorate volume keep {view.name} {view.members_by_name[quorate[0]].node_name}"
+    return Wait("Divided", f"{told}: mend the link, or give up a side by naming the one to keep ({keep})", blockers)
 
 
 def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:
@@ -250,9 +272,10 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
 
 def _last_copy(view: VolumeView, member: Member) -> Wait:
     told = f"{named(view, [member.name])} is the last copy that has a vote"
-    good = [each.name for each in view.members if each.hidden and is_diskful(each) and is_up_to_date(view, each.name)]
-    if good:
-        told = f"{told}; that of {named(view, good)} is up to date, and gets one when the other is back"
+    good = changes.successor_of(view, member.name)
+    if good is not None:
+        given_up = f"when the other is back, or is given up by a person's word (force-remove={member.name})"
+        told = f"{told}; that of {named(view, [good.name])} is up to date, and gets one {given_up}"
     return _wait("LastCopy", told, member.name)
 
 

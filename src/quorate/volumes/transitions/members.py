@@ -142,6 +142,17 @@ def without_quorum(view: VolumeView) -> tuple[ReplicaName, ...]:
     )
 
 
+def sides_of_divided(view: VolumeView) -> tuple[tuple[ReplicaName, ...], tuple[ReplicaName, ...]] | None:
+    """Of voters of which half or fewer have quorum: those, and who is up without it; None: they are not divided so.
+
+    Those that have it kept it through the tie-breaker. One that is down, stale or stuck is excused instead.
+    """
+    cut_off = tuple(name for name in without_quorum(view) if not view.members_by_name[name].excused)
+    votes = voters(view.members)
+    quorate = tuple(member.name for member in votes if is_up(view, member.name) and view.state_of(member.name).quorum)
+    return (quorate, cut_off) if cut_off and quorate and 2 * len(quorate) <= len(votes) else None
+
+
 def out_of_touch(view: VolumeView, name: ReplicaName) -> tuple[ReplicaName, ...]:
     """Voters that have quorum, and that a member is not in touch with. One that is cut off itself is not missed."""
     return tuple(

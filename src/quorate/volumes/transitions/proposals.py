@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from quorate.api import annotation_keys
+from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionGroup, TransitionType
 from quorate.volumes.attach import proposals as attach
@@ -20,7 +21,7 @@ from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
 from quorate.volumes.transitions.guards import is_here, may_set_redundancy
 from quorate.volumes.transitions.making import make
-from quorate.volumes.transitions.members import is_fresh, is_up
+from quorate.volumes.transitions.members import is_fresh, is_up, is_up_to_date, voters
 from quorate.volumes.transitions.nodes import is_gone
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait
@@ -91,6 +92,23 @@ def forced_replica(view: VolumeView) -> ReplicaView | None:
     return view.replica(ReplicaName(said.get(annotation_keys.FORCE_REMOVE, "")))
 
 
+def in_favour_of(view: VolumeView, node: NodeName) -> Member | Wait:
+    """The copy that has to be given up so that the one on a node can go on; or why there is none."""
+    kept = next((each for each in view.diskful_members if each.node_name == node), None)
+    if kept is None:
+        there = ", ".join(each.node_name for each in view.diskful_members)
+        return Wait("NoCopy", f"there is no copy of {view.name} on {node}; copies are on {there or 'no node'}")
+    if not is_up(view, kept.name) or not is_up_to_date(view, kept.name):
+        known = "not up, or its agent is silent" if not is_up(view, kept.name) else view.state_of(kept.name).disk
+        return Wait("NotUpToDate", f"the copy to keep, {kept.name} on {node}, is {known}: it must be UpToDate")
+    others = [each for each in voters(view.members) if each.name != kept.name]
+    apart = [each for each in others if kept.hidden or not view.connected(kept.name, each.name)]
+    in_the_way = [each for each in apart if not is_up(view, each.name) or changes.is_in_the_way(view, each.name)]
+    if len(in_the_way) != 1 or (kept.hidden and changes.successor_of(view, in_the_way[0].name) is None):
+        return Wait("NotInTheWay", f"no copy stands in the way of {kept.name} on {node}: see quorate explain volume")
+    return in_the_way[0]
+
+
 def given_up(view: VolumeView) -> ReplicaName | None:
     """The replica that has been removed by a person's word, and is on its way out."""
     forced = forced_replica(view)
@@ -141,5 +159,6 @@ def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
     # Its object is deleted first: otherwise it would ask to join again as soon as it is out. One that is here is asked.
     if forced is None or forced.member is None or view.volume.deleting:
         return
-    if forced.replica.deleting and not is_here(view, forced.member):
+    in_the_way = changes.is_in_the_way(view, forced.name)
+    if forced.replica.deleting and (in_the_way or not is_here(view, forced.member)):
         yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, forced.name, before=forced.member.type)
