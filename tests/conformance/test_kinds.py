@@ -13,6 +13,7 @@ from quorate.api import all_kinds
 from quorate.api.kind import Kind
 from quorate.api.longhorn import DiskSchedule
 from quorate.api.maintenance import BrokerLedger
+from quorate.api.storage import ReplicatedVolume
 from tests.conformance.instances import instance, part
 from tests.conformance.targets import facade, real
 from tests.conformance.transcript import Renaming, comparable
@@ -227,3 +228,42 @@ def _alike(expected: dict[str, Any], found: dict[str, Any]) -> bool:
 async def _judged(wire: Wire, kind: Kind, body: object) -> dict[str, Any]:
     answer = await wire.request("POST", _path(kind), body, query={"dryRun": "All"})
     return {"code": answer.code, "warnings": sorted(answer.warnings), "answer": Renaming().rename(answer.body)}
+
+
+async def test_both_engines_let_a_size_be_taken_back_only_until_it_grows(apiserver: ApiServer, tmp_path: Path) -> None:
+    kind = ReplicatedVolume.KIND
+    apiserver.install_crds([kind])
+    collection = f"/apis/{kind.api_version}/{kind.plural}"
+    path = f"{collection}/taken-back"
+    async with real(apiserver) as oracle, facade(tmp_path, (kind,)) as ours:
+        assert oracle.wire is not None
+        assert ours.wire is not None
+        walker = _Walker(oracle.wire, ours.wire)
+        spec = {"size": "1Gi", "replicatedStorageClassName": "c"}
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "taken-back"}, "spec": spec}
+        await walker.step("POST", collection, body)
+
+        async def asked(size: str) -> int:
+            return int((await walker.step("PATCH", path, {"spec": {"size": size}}, MERGE))["code"])
+
+        async def told(**status: Any) -> None:
+            answer = await walker.step("PATCH", f"{path}/status", {"status": status}, MERGE)
+            assert answer["code"] == 200
+
+        assert [await asked("100Pi"), await asked("1Gi")] == [200, 422]
+        await told(datamesh={"size": "1Gi"})
+        assert [await asked("1023Mi"), await asked("2Gi"), await asked("1024Mi"), await asked("5Gi")] == [
+            422,
+            200,
+            200,
+            200,
+        ]
+        await told(growingTo="3Gi")
+        assert [await asked("2Gi"), await asked("3Gi"), await asked("4Gi"), await asked("1e99999")] == [
+            422,
+            200,
+            200,
+            422,
+        ]
+        await told(datamesh={"size": "3Gi"}, growingTo=None)
+        assert [await asked("2Gi"), await asked("3Gi")] == [422, 200]

@@ -84,14 +84,14 @@ GET = Scene(
             "get rv get-a",
             prints="""
             NAME    PHASE   READY   RESILIENT   LAYOUT   SIZE   PUBLISHED   AGE
-            get-a                                        10Gi               *s
+            get-a                                                           *s
             """,
         ),
         Step(
             "get replicatedvolumes.storage.deckhouse.io get-b -o wide",
             prints="""
-            NAME    PHASE   READY   RESILIENT   LAYOUT   SIZE   PUBLISHED   CLASS   MESSAGE   AGE
-            get-b                                        20Gi               fast              *s
+            NAME    PHASE   READY   RESILIENT   LAYOUT   SIZE   PUBLISHED   ASKED   CLASS   MESSAGE   AGE
+            get-b                                                           20Gi    fast              *s
             """,
         ),
         Step("get rv get-a -o yaml", among="apiVersion: storage.deckhouse.io/v1alpha1 \n name: get-a \n size: 10Gi"),
@@ -118,7 +118,7 @@ GET = Scene(
         Step("get storage -o name", among="replicatedvolume.storage.deckhouse.io/get-a"),
         Step("get rv nothing", code=1, complains='*(NotFound): replicatedvolumes.storage.deckhouse.io "nothing" not *'),
         Step("get rv nothing --ignore-not-found"),
-        Step("get rv get-a --show-labels --no-headers", prints="get-a 10Gi *s tier=gold"),
+        Step("get rv get-a --show-labels --no-headers", prints="get-a *s tier=gold"),
         Step("get rv get-a --subresource=status -o jsonpath={.metadata.name}", prints="get-a"),
         delete("get-a", "get-b"),
     ),
@@ -175,9 +175,9 @@ WATCH = Scene(
             ),
             prints="""
             NAME      PHASE   READY   RESILIENT   LAYOUT   SIZE   PUBLISHED   AGE
-            watched                                        10Gi               *s
-            watched                                        11Gi               *s
-            watched                                        11Gi               *s
+            watched                                                           *s
+            watched                                                           *s
+            watched                                                           *s
             """,
         ),
     ),
