@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from quorate.cli.maintenance import asking, wire
 from quorate.engine.clock import SystemClock
 from quorate.server.broker.listening import Address, Security
 from quorate.server.broker.process import Served, serving
@@ -397,3 +398,13 @@ async def test_a_rolling_restart_that_is_killed_goes_on_where_it_was(broker: Ser
     assert set(served) == {f"h{number}" for number in range(1, 17)}
     assert len(served) <= 18  # two ran when it was killed
     assert broker.broker.ledger.permissions == ()
+
+
+def test_what_comes_with_a_permission_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A described cluster has no volumes, and only of them there is something to tell."""
+    granted = wire.Permission(id="alice-p-1", action=wire.Action(type="SHUTDOWN_HOST", host="h1"), deadline=0)
+    status = wire.Status(code="ALLOW", reason="in use, and writable nowhere else: volume v on h1")
+    asking._show(wire.PermissionResponse(status=status, permissions=(granted,)), "text")
+    printed = capsys.readouterr()
+    assert "alice-p-1" in printed.out
+    assert printed.err == "note: in use, and writable nowhere else: volume v on h1\n"
