@@ -64,9 +64,10 @@ def all_replicas_ready(view: VolumeView) -> Verdict:
     however long its node keeps its disk.
     """
     replicas = [each for each in view.replicas if _has_a_say(view, each)]
-    if not replicas:
+    lost = [member.name for member in view.members if member.name not in view.by_name and _counts(member)]
+    if not replicas and not lost:
         return AllReplicasReady.NO_REPLICAS()
-    waits = [each.name for each in replicas if not _is_ready(each)]
+    waits = [*(each.name for each in replicas if not _is_ready(each)), *lost]
     if waits:
         return AllReplicasReady.REPLICAS_NOT_READY(f"not ready: {named(view, waits)}")
     coming = [each.name for each in view.replicas if each not in replicas and not _leaves(each)]
@@ -77,6 +78,11 @@ def _has_a_say(view: VolumeView, replica: ReplicaView) -> bool:
     member = replica.member
     if member is None:
         return view.forming and not replica.replica.deleting
+    return _counts(member)
+
+
+def _counts(member: Member) -> bool:
+    """A copy that joins or leaves does not."""
     return member.type is not ReplicaType.DISKFUL or not member.hidden
 
 
