@@ -104,10 +104,8 @@ def permission_duration(world: World, request: RequestEntry, action: Action) -> 
 
 def asker_for(world: World, request: RequestEntry, action: Action, now: int, earlier: frozenset[Item]) -> Asker:
     """Who asks for an action of a request."""
-    # All actions of a request that is not partial go together or not at all.
-    others = () if request.partial_permission_allowed else request.actions
-    items = (*earlier, *(item for one in (action, *others) for item in world.items_if_known(one)))
-    going = {item for item in items if isinstance(item, int)}
+    # What else is granted may be used before or after: a host that leaves is away for its own action only.
+    going = {item for item in world.items_if_known(action) if isinstance(item, int)}
     return Asker(
         now=now,
         span=(action.duration or 0) + permission_duration(world, request, action),

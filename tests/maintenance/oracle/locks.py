@@ -37,7 +37,7 @@ class Asker:
     #: Held by earlier actions of the request, and by earlier items of the same action.
     earlier: frozenset[Item] = field(default=frozenset())
     same_action: frozenset[Item] = field(default=frozenset())
-    #: Nodes that go away with this action or an earlier one: a volume attached there need not stay writable for them.
+    #: Nodes that go away with this action: a volume attached there need not stay writable for them.
     going: frozenset[int] = field(default=frozenset())
 
     def at(self, now: int) -> Asker:

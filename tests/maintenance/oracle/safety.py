@@ -1,4 +1,4 @@
-"""Everything permitted is taken down at once, for real: what is left must be what the mode promises."""
+"""What is permitted is taken down, for real, all at once and by itself: what is left must be what the mode promises."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quorate.maintenance.nouns import DriveId, GroupInfo, Species, VDiskId, VDis
 from tests.maintenance.oracle.world import Item, World
 
 
-def taken_down(world: World, now: int) -> World:
-    """The cluster once every permission in force is used."""
+def taken_down(world: World, items: set[Item]) -> World:
+    """The cluster once these are down."""
     after = copy.copy(world)
     after.nodes, after.drives, after.groups = dict(world.nodes), dict(world.drives), dict(world.groups)
-    for item in permitted(world, now):
+    for item in items:
         if isinstance(item, VDiskId):
             after.set_vdisk(item, HostState.DOWN)
         elif isinstance(item, DriveId):
@@ -48,9 +48,15 @@ def takes(world: World, group: GroupInfo, items: set[Item]) -> bool:
 def broken_promises(world: World, granted: set[Item], mode: AvailabilityMode, now: int) -> list[str]:
     """What a grant that was just made has spoilt.
 
-    What was down before needs no grant to be away, and may be worked on whatever else is.
+    What was down before needs no grant to be away, and may be worked on whatever else is. Others may use what they were
+    granted at the same time, or be back.
     """
-    after = taken_down(world, now)
+    together = broken_without(world, granted, permitted(world, now), mode, now)
+    return together or broken_without(world, granted, granted, mode, now)
+
+
+def broken_without(world: World, granted: set[Item], down: set[Item], mode: AvailabilityMode, now: int) -> list[str]:
+    after = taken_down(world, down)
     complaints = []
     for group in world.groups.values():
         if takes(world, group, granted):

@@ -10,6 +10,7 @@ import pytest
 
 from quorate.api.maintenance.action import AvailabilityMode, LockKind, StatusCode
 from quorate.maintenance.nouns import DriveId, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
+from quorate.maintenance.rules import may_extend
 from tests.maintenance.rules.making import DOWN, FORCE, KEEP, MAX, NOW, UP, Scene, granted, part, replace_devices
 
 ALLOW, DISALLOW, TEMP = StatusCode.ALLOW, StatusCode.DISALLOW, StatusCode.DISALLOW_TEMP
@@ -121,12 +122,31 @@ def test_a_volume_that_is_in_use_only_where_the_host_goes_down_need_not_stay_wri
     assert scene(consistency(attached=(1,))).ask(replace_devices("pdisk-1-1")).code is TEMP
 
 
-def test_hosts_that_go_down_together_use_nothing() -> None:
+@pytest.mark.parametrize("mode", [MAX, KEEP])
+def test_a_host_that_leaves_is_away_for_its_own_action_only(mode: AvailabilityMode) -> None:
+    """It may be back, and use the volume again, before the other one goes."""
     made = scene(consistency(attached=(8,)))
-    assert made.ask("h1", "h8").code is ALLOW
-    # In part, the one that uses it might stay.
-    assert granted(made.ask("h1", "h8", partial=True)) == ["h8"]
-    assert granted(made.ask("h8", "h1", partial=True)) == ["h8", "h1"]
+    assert granted(made.ask("h1", "h8", partial=True, mode=mode)) == ["h8"]
+    assert granted(made.ask("h8", "h1", partial=True, mode=mode)) == ["h8"]
+    assert made.ask("h8", "h1", mode=mode).code is TEMP
+    assert made.ask("h1", "h8", mode=mode).code is TEMP
+    drive = replace_devices("pdisk-1-1")
+    assert [grant.action.host for grant in made.ask("h8", drive, partial=True, mode=mode).grants] == ["h8"]
+
+
+def test_nodes_of_one_host_go_down_by_one_permission_and_use_nothing_meanwhile() -> None:
+    made = scene(consistency(attached=(8,)))
+    made.node(8, host="h1")
+    assert made.ask("h1").code is ALLOW
+    # Asked for one by one they are two permissions.
+    assert granted(made.ask("8", "1", partial=True)) == ["8"]
+
+
+def test_a_permission_lasts_longer_only_if_it_is_good_without_the_others() -> None:
+    made = scene(consistency(attached=(1, 8)))
+    made.hold("h8")
+    held = made.hold("h1")
+    assert may_extend(made.model, held, held.deadline + 1, NOW) is not None
 
 
 def test_the_tie_breaker_may_go_while_both_copies_are_there_and_not_while_one_is_away() -> None:

@@ -63,7 +63,7 @@ class Inquiry:
         self.ideal = False
         #: When to look again at what nobody can tell the end of.
         self.retry_at = later(now, model.settings.default_retry_time.microseconds)
-        #: Nodes that will not use their volumes, because they go down themselves.
+        #: Nodes that go down with this very action: while it lasts they do not use their volumes.
         self.leaving: frozenset[int] = frozenset()
         #: What a rule found out and need not find out again for the next action.
         self.memory: dict[object, object] = {}

@@ -2,6 +2,10 @@
 
 Every action that passes is taken before the next one is tried. Not partial: the first failure ends it, and nothing is
 granted. Partial: whatever passes is granted, and if nothing does, the most hopeful of the failures is the answer.
+
+Each action becomes a permission of its own, and whoever has several uses them in any order, one after another: the
+first host may be back, with its users, before the next one goes. So for each action only its own hosts are away; those
+of the others may go too, and may as well be there.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Final
 
-from quorate.api.maintenance.action import ActionType, Issue, IssueType, StatusCode
+from quorate.api.maintenance.action import Issue, IssueType, StatusCode
 from quorate.api.struct import replace
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.evaluation import Evaluation, Grant, Refusal
@@ -68,9 +72,6 @@ def evaluation_steps(
         tenant_policy=request.tenant_policy,
     )
     actions = tuple(_expanded(model, request.actions))
-    if not inquiry.partial:
-        # They go down together or not at all.
-        inquiry.leaving = frozenset(node.id for action in actions for node in _nodes(model, action))
     cap = max_permissions if inquiry.partial else None
     grants: list[Grant] = []
     refusals: list[Refusal] = []
@@ -115,14 +116,10 @@ def attempt(inquiry: Inquiry, action: Action) -> Refusal | None:
 
 def take_all(inquiry: Inquiry, items: Sequence[Item]) -> Objection | None:
     """Take these items, or none of them."""
-    before = inquiry.leaving
-    inquiry.leaving |= {item.id for item in items if isinstance(item, NodeItem)}
+    inquiry.leaving = frozenset(item.id for item in items if isinstance(item, NodeItem))
     objection = _take_in_turn(inquiry, items)
-    if objection is None:
-        return None
-    if objection.code is StatusCode.DISALLOW_TEMP and _may_contradict(inquiry, items):
-        objection = _for_good(inquiry, items, objection)
-    inquiry.leaving = before
+    if objection is not None and objection.code is StatusCode.DISALLOW_TEMP and _may_contradict(inquiry, items):
+        return _for_good(inquiry, items, objection)
     return objection
 
 
@@ -199,11 +196,6 @@ def _expanded(model: ClusterModel, actions: Iterable[Action]) -> Iterable[Action
         asked = action if action.issue is None else replace(action, issue=None)
         hosts = model.hosts_of_tenant(action.tenant) if action.tenant and not action.host else ()
         yield from (replace(asked, host=host, tenant="") for host in hosts) if hosts else (asked,)
-
-
-def _nodes(model: ClusterModel, action: Action) -> Iterable[NodeItem]:
-    items = () if action.type is ActionType.REPLACE_DEVICES else find(model, action)
-    return () if isinstance(items, Unresolved) else [item for item in items if isinstance(item, NodeItem)]
 
 
 def _put_off(inquiry: Inquiry, action: Action) -> Refusal:
