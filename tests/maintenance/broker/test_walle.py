@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorate.api.maintenance.action import ActionType, StatusCode
+from quorate.api.maintenance.broker_config import CallerPriority
+from quorate.api.struct import replace
 from quorate.maintenance.messages import (
     ManagePermission,
     PermissionCommand,
@@ -58,32 +60,52 @@ async def tasks(desk: Desk) -> dict[str, StatusCode]:
 
 
 @pytest.mark.parametrize(
-    ("action", "priority"),
+    "action",
     [
-        *(
-            (word, 20)
-            for word in (
-                "reboot",
-                "power-off",
-                "change-memory",
-                "profile",
-                "redeploy",
-                "repair-link",
-                "repair-bmc",
-                "repair-overheat",
-                "repair-capping",
-            )
-        ),
-        ("temporary-unreachable", 50),
+        "reboot",
+        "power-off",
+        "change-memory",
+        "profile",
+        "redeploy",
+        "repair-link",
+        "repair-bmc",
+        "repair-overheat",
+        "repair-capping",
+        "temporary-unreachable",
     ],
 )
-async def test_most_actions_take_the_host_down_without_end(desk: Desk, action: str, priority: int) -> None:
+async def test_most_actions_take_the_host_down_without_end(desk: Desk, action: str) -> None:
     assert await create(desk, "t", action) is ALLOW
     (permission,) = desk.broker.ledger.permissions
     assert (permission.owner, permission.id, permission.deadline) == ("Wall-E", "Wall-E-p-1", FOREVER)
     assert (permission.action.type, permission.action.host) == (ActionType.SHUTDOWN_HOST, "h1")
     assert await create(desk, "u", action, "h2") is TEMP
-    assert desk.broker.ledger.requests[0].priority == priority
+    assert desk.broker.ledger.requests[0].priority == 0
+
+
+async def test_a_task_that_came_first_is_not_overtaken_by_who_comes_later(desk: Desk) -> None:
+    await create(desk, "t", "reboot")
+    assert await create(desk, "u", "reboot", "h2") is TEMP
+    later = await desk.ask("h2", user="alice", schedule=True)
+    assert later.refused[0].issue is not None
+    assert [blocker.owner for blocker in later.refused[0].issue.blockers] == ["Wall-E"]
+    assert [entry.owner for entry in desk.broker.ledger.requests] == ["Wall-E", "alice"]
+    await remove(desk, "t")
+    assert (await desk.ask("h2", user="bob")).status.code is TEMP
+    assert await check(desk, "u") is ALLOW
+
+
+async def test_the_configuration_may_put_callers_before_or_behind_others(desk: Desk) -> None:
+    desk.broker.configure(replace(desk.model.settings, priorities=(CallerPriority(user="Wall-E", priority=20),)))
+    await create(desk, "t", "reboot")
+    assert await create(desk, "u", "reboot", "h2") is TEMP
+    asked = await desk.ask("h2", user="alice", schedule=True)
+    assert [(entry.owner, entry.priority) for entry in desk.broker.ledger.requests] == [("Wall-E", 20), ("alice", 0)]
+    await remove(desk, "t")
+    assert (await desk.check(asked.request_id)).status.code is ALLOW
+    # Who gives a priority has that one.
+    await desk.ask("h2", user="Wall-E", schedule=True, priority=-1)
+    assert desk.broker.ledger.requests[-1].priority == -1
 
 
 @pytest.mark.parametrize("action", ["prepare", "deactivate"])

@@ -24,7 +24,6 @@ SHUTDOWNS = (
 )
 #: Fine at once, and nothing to remember.
 HARMLESS = ("prepare", "deactivate")
-PRIORITY = 20
 
 
 @dataclass
@@ -52,9 +51,7 @@ class Desk:
             actions = self.actions(task)
         except No as no:
             return no.code
-        message = PermissionRequest(
-            user=WALLE, actions=actions, schedule=True, dry_run=dry_run, duration=FOREVER, priority=PRIORITY
-        )
+        message = PermissionRequest(user=WALLE, actions=actions, schedule=True, dry_run=dry_run, duration=FOREVER)
         said = self.life.permission_request(message)
         if not dry_run and said.code in (StatusCode.ALLOW, StatusCode.DISALLOW_TEMP):
             self.tasks[task.id] = Known(task, said.id, [permission.id for permission in said.permissions])

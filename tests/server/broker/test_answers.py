@@ -21,7 +21,14 @@ from quorate.api.maintenance.action import (
     StatusCode,
     TenantPolicy,
 )
-from quorate.api.maintenance.broker_config import BrokerConfigSpec, Limits, LogConfig, LogLevel, MonitorConfig
+from quorate.api.maintenance.broker_config import (
+    BrokerConfigSpec,
+    CallerPriority,
+    Limits,
+    LogConfig,
+    LogLevel,
+    MonitorConfig,
+)
 from quorate.api.maintenance.log_record import RecordType
 from quorate.maintenance import messages as m
 from quorate.server.broker import json_trees
@@ -377,6 +384,7 @@ def test_defaults_of_the_configuration_are_the_same_in_the_proto_file_and_in_the
     }.items():
         shape = cms_pb2.DESCRIPTOR.message_types_by_name[message]
         assert {field.name: default_of(field) for field in shape.fields} == shown.pop(part)
+    assert shown.pop("Priorities") == []
     whole = cms_pb2.DESCRIPTOR.message_types_by_name["TCmsConfig"]
     assert {field.name: default_of(field) for field in whole.fields if field.has_default_value} == shown
 
@@ -387,6 +395,7 @@ def test_a_configuration_comes_back_as_it_was_set() -> None:
         tenant_limits=Limits(disabled_nodes_limit=3, disabled_nodes_ratio_limit=0),
         monitor_config=MonitorConfig(enable_auto_updates=True, rack_ratio=10),
         log_config=LogConfig(default_level=LogLevel.DISABLED, ttl=Duration("1h")),
+        priorities=(CallerPriority(user="Wall-E", priority=20), CallerPriority(user="night-shift", priority=-5)),
     )
     assert config_of(config_tree(config)) == config
     assert config_of({"DefaultRetryTime": 60_000_000}).default_retry_time.text == "60s"

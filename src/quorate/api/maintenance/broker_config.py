@@ -10,6 +10,7 @@ from msgspec import Meta
 from quorate.api.duration import Duration
 from quorate.api.groups import MAINTENANCE
 from quorate.api.kind import Column, kind
+from quorate.api.maintenance.action import UserName
 from quorate.api.meta import Condition, Resource
 from quorate.api.names import BROKER
 from quorate.api.scalars import Count, Percent
@@ -90,6 +91,13 @@ class LogConfig(Struct):
     ttl: Duration = Duration("336h")
 
 
+class CallerPriority(Struct):
+    """Whose requests go before, or after, those of others that came earlier."""
+
+    user: UserName
+    priority: Annotated[int, Meta(ge=-100, le=100, description="Of requests that give none (0); lower goes first.")] = 0
+
+
 class BrokerConfigSpec(Struct):
     """How the broker decides."""
 
@@ -102,6 +110,15 @@ class BrokerConfigSpec(Struct):
     quotas: Quotas = Quotas()
     monitor_config: MonitorConfig = MonitorConfig()
     log_config: LogConfig = LogConfig()
+    priorities: Annotated[
+        tuple[CallerPriority, ...],
+        Meta(max_length=100, description="By user; Wall-E is one. All others: first come, first served."),
+        list_map("user"),
+    ] = ()
+
+    def priority_of(self, user: str) -> int:
+        """Of requests that give none themselves."""
+        return next((each.priority for each in self.priorities if each.user == user), 0)
 
     def without_time(self) -> tuple[str, ...]:
         """The fields that break these rules, for a configuration that no store has looked at."""

@@ -211,7 +211,7 @@ def new_entry(
         duration=asked.duration,
         tenant_policy=asked.tenant_policy,
         availability_mode=asked.availability_mode,
-        priority=asked.priority,
+        priority=asked.priority or model.settings.priority_of(user),
         stored_at=now,
         renewed_at=now,
         last_deadline=0,

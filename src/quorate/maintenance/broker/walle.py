@@ -40,12 +40,7 @@ from quorate.maintenance.messages import (
 from quorate.maintenance.moments import FOREVER
 from quorate.maintenance.nouns import DriveId, VDiskId, parse_device
 
-PRIORITY: Final = 20
-#: Of a task that only says that a host may be out of reach for a while.
-LOW_PRIORITY: Final = 50
-
 CHANGE_DISK: Final = "change-disk"
-_UNREACHABLE: Final = "temporary-unreachable"
 _SHUTDOWNS: Final = frozenset(
     {
         "reboot",
@@ -57,7 +52,7 @@ _SHUTDOWNS: Final = frozenset(
         "repair-bmc",
         "repair-overheat",
         "repair-capping",
-        _UNREACHABLE,
+        "temporary-unreachable",
     }
 )
 #: Answered OK at once where the hosts are known: nothing goes down by them.
@@ -172,7 +167,6 @@ class Tasks:
             actions=actions,
             schedule=True,
             reason=f"Wall-E task {task.id}: {task.action}",
-            priority=LOW_PRIORITY if task.action == _UNREACHABLE else PRIORITY,
         )
 
     def _actions(self, task: WalleTask) -> tuple[Action, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Annotated, Any, Final, NoReturn, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -17,6 +17,8 @@ S = TypeVar("S")
 
 _SHOWN: Final = 60
 _PLACE: Final = re.compile(r" - at `\$(.*)`$")
+#: One step of such a place: a field, or a number in a list.
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class Entry:
@@ -88,6 +90,11 @@ class Entry:
             self._translate(str(error))
 
     def _check_names(self, kind: object) -> None:
+        kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+        if get_origin(kind) is tuple and isinstance(self.value, list):
+            for number, value in enumerate(self.value):
+                Entry(value, f"{self.path}[{number}]")._check_names(get_args(kind)[0])
+            return
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             return
         known = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
@@ -99,8 +106,8 @@ class Entry:
         found = _PLACE.search(message)
         place = found.group(1) if found is not None else ""
         value = self.value
-        for step in filter(None, place.split(".")):
-            value = value[step]
+        for name, number in _STEP.findall(place):
+            value = value[name] if name else value[int(number)]
         said = _PLACE.sub("", message).replace("`", "")
         raise ConfigError(f"{self.path}{place}: {_shown(value)} is refused: {said}")
 

@@ -314,18 +314,20 @@ class TPermissionExtension(_message.Message):
     def __init__(self, Type: _Optional[_Union[TPermissionExtension.EExtensionType, str]] = ..., Hosts: _Optional[_Iterable[_Union[TPermissionExtension.THostInfo, _Mapping]]] = ...) -> None: ...
 
 class TPermission(_message.Message):
-    __slots__ = ("Id", "Action", "Deadline", "Extentions", "Run")
+    __slots__ = ("Id", "Action", "Deadline", "Extentions", "Run", "Cost")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_FIELD_NUMBER: _ClassVar[int]
     EXTENTIONS_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     Id: str
     Action: TAction
     Deadline: int
     Extentions: _containers.RepeatedCompositeFieldContainer[TPermissionExtension]
     Run: str
-    def __init__(self, Id: _Optional[str] = ..., Action: _Optional[_Union[TAction, _Mapping]] = ..., Deadline: _Optional[int] = ..., Extentions: _Optional[_Iterable[_Union[TPermissionExtension, _Mapping]]] = ..., Run: _Optional[str] = ...) -> None: ...
+    Cost: str
+    def __init__(self, Id: _Optional[str] = ..., Action: _Optional[_Union[TAction, _Mapping]] = ..., Deadline: _Optional[int] = ..., Extentions: _Optional[_Iterable[_Union[TPermissionExtension, _Mapping]]] = ..., Run: _Optional[str] = ..., Cost: _Optional[str] = ...) -> None: ...
 
 class TPermissionResponse(_message.Message):
     __slots__ = ("Status", "RequestId", "Permissions", "Deadline", "Refused")
@@ -650,7 +652,7 @@ class TQuotas(_message.Message):
     def __init__(self, Requests: _Optional[int] = ..., Actions: _Optional[int] = ..., Duration: _Optional[int] = ...) -> None: ...
 
 class TCmsConfig(_message.Message):
-    __slots__ = ("DefaultRetryTime", "DefaultPermissionDuration", "TenantLimits", "ClusterLimits", "MonitorConfig", "LogConfig", "Quotas")
+    __slots__ = ("DefaultRetryTime", "DefaultPermissionDuration", "TenantLimits", "ClusterLimits", "MonitorConfig", "LogConfig", "Quotas", "Priorities")
     DEFAULTRETRYTIME_FIELD_NUMBER: _ClassVar[int]
     DEFAULTPERMISSIONDURATION_FIELD_NUMBER: _ClassVar[int]
     TENANTLIMITS_FIELD_NUMBER: _ClassVar[int]
@@ -658,6 +660,7 @@ class TCmsConfig(_message.Message):
     MONITORCONFIG_FIELD_NUMBER: _ClassVar[int]
     LOGCONFIG_FIELD_NUMBER: _ClassVar[int]
     QUOTAS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITIES_FIELD_NUMBER: _ClassVar[int]
     DefaultRetryTime: int
     DefaultPermissionDuration: int
     TenantLimits: TLimits
@@ -665,7 +668,16 @@ class TCmsConfig(_message.Message):
     MonitorConfig: TMonitorConfig
     LogConfig: TLogConfig
     Quotas: TQuotas
-    def __init__(self, DefaultRetryTime: _Optional[int] = ..., DefaultPermissionDuration: _Optional[int] = ..., TenantLimits: _Optional[_Union[TLimits, _Mapping]] = ..., ClusterLimits: _Optional[_Union[TLimits, _Mapping]] = ..., MonitorConfig: _Optional[_Union[TMonitorConfig, _Mapping]] = ..., LogConfig: _Optional[_Union[TLogConfig, _Mapping]] = ..., Quotas: _Optional[_Union[TQuotas, _Mapping]] = ...) -> None: ...
+    Priorities: _containers.RepeatedCompositeFieldContainer[TCallerPriority]
+    def __init__(self, DefaultRetryTime: _Optional[int] = ..., DefaultPermissionDuration: _Optional[int] = ..., TenantLimits: _Optional[_Union[TLimits, _Mapping]] = ..., ClusterLimits: _Optional[_Union[TLimits, _Mapping]] = ..., MonitorConfig: _Optional[_Union[TMonitorConfig, _Mapping]] = ..., LogConfig: _Optional[_Union[TLogConfig, _Mapping]] = ..., Quotas: _Optional[_Union[TQuotas, _Mapping]] = ..., Priorities: _Optional[_Iterable[_Union[TCallerPriority, _Mapping]]] = ...) -> None: ...
+
+class TCallerPriority(_message.Message):
+    __slots__ = ("User", "Priority")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    User: str
+    Priority: int
+    def __init__(self, User: _Optional[str] = ..., Priority: _Optional[int] = ...) -> None: ...
 
 class TGetConfigRequest(_message.Message):
     __slots__ = ()

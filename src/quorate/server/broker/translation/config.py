@@ -45,6 +45,8 @@ def _filled(defaults: S, tree: Tree) -> S:
 def _value(default: Any, value: Any) -> Any:
     if isinstance(default, Duration):
         return _duration(value)
+    if isinstance(value, list | tuple):
+        return tuple({_field_name(name): given for name, given in each.items()} for each in value)
     return _filled(default, value) if isinstance(default, Struct) else value
 
 
@@ -53,6 +55,8 @@ def _shown(config: Struct) -> Tree:
     for name, value in _fields(config):
         if isinstance(value, Duration):
             tree[_message_name(name)] = value.microseconds
+        elif isinstance(value, tuple):
+            tree[_message_name(name)] = [_shown(each) for each in value]
         else:
             tree[_message_name(name)] = _shown(value) if isinstance(value, Struct) else value
     return tree
@@ -66,6 +70,11 @@ def _fields(struct: Struct) -> list[tuple[str, Any]]:
 def _message_name(name: str) -> str:
     """Such as DefaultRetryTime for default_retry_time."""
     return "TTL" if name == "ttl" else "".join(part.capitalize() for part in name.split("_"))
+
+
+def _field_name(name: str) -> str:
+    """Such as user for User, in an object of the configuration's lists."""
+    return name[:1].lower() + name[1:]
 
 
 def _duration(microseconds: int) -> Duration:
