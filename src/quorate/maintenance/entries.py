@@ -25,6 +25,8 @@ class PermissionEntry(Struct):
     tenant_policy: TenantPolicy = TenantPolicy.DEFAULT
     request_id: str = ""
     reason: str = ""
+    #: What it spoils, where it was only granted by force.
+    cost: str = ""
     #: Of the Kubernetes object that asked, if one did.
     object_uid: str = ""
     #: Past its deadline and with nothing of it down it let go of its locks, for good: whatever goes down later is

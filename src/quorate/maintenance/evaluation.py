@@ -15,6 +15,8 @@ class Grant:
     action: Action
     #: How long the permission to begin it lasts.
     permission_duration: int
+    #: What it spoils, where it is only granted by force; for a person.
+    cost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ class Permission(Struct):
     deadline: int
     hosts: tuple[HostInfo, ...] = ()
     run: str = ""
+    #: What it spoils, where only force allows it.
+    cost: str = ""
 
 
 class PermissionResponse(Struct):

@@ -130,9 +130,11 @@ class MemberFacts:
     voter: bool
     #: Has the data, as fresh reports say.
     up_to_date: bool
-    #: Seen connected by fresh peers, or itself fresh.
+    #: On the side that serves: seen connected by fresh peers, or itself fresh.
     connected: bool
     tie_breaker: bool = False
+    #: Its own agent is silent, a peer whose word counts is out of touch with it, and none is in touch.
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from quorate.api.maintenance.action import HostState, IssueType, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode
+from quorate.api.struct import replace as struct_replace
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.messages import Action
 from quorate.maintenance.moments import FOREVER, later
@@ -57,27 +58,38 @@ class Weighed:
 
 def weigh(world: World, request: RequestEntry, now: int) -> Weighed:
     """Try the actions in the order given."""
-    granted: list[Granted] = []
+    granted: dict[int, Granted] = {}
     refused: list[Refused] = []
     earlier: frozenset[Item] = frozenset()
-    for number, action in enumerate(request.actions):
-        duration = permission_duration(world, request, action)
-        asker = asker_for(world, request, action, now, earlier)
-        try:
-            items = world.items(action)
-            check_items(world, items, asker)
-        except No as no:
-            code = StatusCode.DISALLOW if contradicts_itself(world, action, asker) else no.code
-            if code is StatusCode.DISALLOW_TEMP and not request.partial_permission_allowed:
-                rest = request.actions[number:]
-                code = StatusCode.DISALLOW if clash(world, request, rest, now, earlier) else code
-            refused.append(Refused(action, code, no.issue))
-            if not request.partial_permission_allowed:
-                break
-        else:
-            granted.append(Granted(action, later(now, duration)))
-            earlier |= frozenset(items)
-    return sum_up(request, granted, refused)
+    for mode in modes(request):
+        tried, refused = struct_replace(request, availability_mode=mode), []
+        for number, action in enumerate(request.actions):
+            if number in granted:
+                continue
+            duration = permission_duration(world, request, action)
+            asker = asker_for(world, tried, action, now, earlier)
+            try:
+                items = world.items(action)
+                check_items(world, items, asker)
+            except No as no:
+                code = StatusCode.DISALLOW if contradicts_itself(world, action, asker) else no.code
+                if code is StatusCode.DISALLOW_TEMP and not request.partial_permission_allowed:
+                    rest = request.actions[number:]
+                    code = StatusCode.DISALLOW if clash(world, request, rest, now, earlier) else code
+                refused.append(Refused(action, code, no.issue))
+                if not request.partial_permission_allowed:
+                    break
+            else:
+                granted[number] = Granted(action, later(now, duration))
+                earlier |= frozenset(items)
+    return sum_up(request, [granted[number] for number in sorted(granted)], refused)
+
+
+def modes(request: RequestEntry) -> tuple[AvailabilityMode, ...]:
+    """By force all is allowed that keeps what there is available; what needs force must not be in its way."""
+    if request.partial_permission_allowed and request.availability_mode is AvailabilityMode.FORCE_RESTART:
+        return AvailabilityMode.KEEP_AVAILABLE, AvailabilityMode.FORCE_RESTART
+    return (request.availability_mode,)
 
 
 def sum_up(request: RequestEntry, granted: list[Granted], refused: list[Refused]) -> Weighed:
@@ -211,6 +223,8 @@ def moments(world: World) -> Iterator[int]:
     """All at which time alone frees something."""
     for permission in world.permissions:
         yield permission.deadline
+        # From then on what is down by it is broken, and force may pass.
+        yield later(permission.deadline, permission.action.duration or 0)
     for notification in world.notifications:
         for action in notification.actions:
             yield later(notification.time, action.duration or 0, 1)

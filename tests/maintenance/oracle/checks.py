@@ -12,8 +12,8 @@ from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueTyp
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.moments import SECOND
 from quorate.maintenance.nouns import DriveId, Species, VDiskId, VDiskInfo
-from tests.maintenance.oracle.locks import Asker, lock_on, rule, taken_of
-from tests.maintenance.oracle.volumes import check_volume, others
+from tests.maintenance.oracle.locks import Asker, lock_on, rule, stops_force, taken_of
+from tests.maintenance.oracle.volumes import alone_at_work, check_volume, others
 from tests.maintenance.oracle.world import Item, No, World
 
 MAX, KEEP, FORCE = (
@@ -49,7 +49,9 @@ def check_node(world: World, node: int, asker: Asker) -> None:
     if world.state(node) is HostState.UNKNOWN:
         raise No(StatusCode.DISALLOW_TEMP, why="nobody knows what it does")
     if world.nodes[node].surely_down:
-        refuse_if_changing(world, node)
+        # A change of members may wait for the very node that is down: by force it is worked on.
+        if asker.mode is not FORCE:
+            refuse_if_changing(world, node)
         return
     tenant = world.nodes[node].tenant
     if tenant and asker.policy is not TenantPolicy.NONE:
@@ -117,7 +119,7 @@ def check_limits(world: World, subject: tuple[int, list[int], Limits, IssueType]
     locked = sum(lock is not None for lock in locks.values())
     # Of one that did not answer in time nobody says that it is down.
     down = sum(locks[other] is None and world.state(other) is HostState.DOWN for other in others)
-    if asker.mode is FORCE and not locked:
+    if asker.mode is FORCE and not any(stops_force(world, other, asker) for other in others):
         return
     away = locked + down + 1
     too_many = 0 < limits.disabled_nodes_limit < away
@@ -137,13 +139,14 @@ def check_erasure_group(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
         raise No(StatusCode.DISALLOW, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, "no redundancy")
     locked, away = others(world, group, vdisk, asker)
     lost = {vdisk.id, *locked, *away}
+    stays_available = not taken_of(group, asker) and can_do_without(group.species, lost)
     match asker.mode:
         case AvailabilityMode.MAX_AVAILABILITY:
             fine = len(lost) <= 1
         case AvailabilityMode.KEEP_AVAILABLE:
-            fine = not taken_of(group, asker) and can_do_without(group.species, lost)
+            fine = stays_available
         case AvailabilityMode.FORCE_RESTART:
-            fine = not locked
+            fine = stays_available or alone_at_work(world, group, vdisk, asker)
     if not fine:
         raise No(StatusCode.DISALLOW_TEMP, IssueType.TOO_MANY_UNAVAILABLE_VDISKS)
 

@@ -146,6 +146,7 @@ def volume(pick: Pick, world: World, number: int) -> GroupInfo:
                 up_to_date=is_voter and pick(range(6)) < 5,
                 connected=pick(range(6)) < 5,
                 tie_breaker=not is_voter,
+                missed=pick(range(4)) == 3,
             )
         )
     facts = VolumeFacts(

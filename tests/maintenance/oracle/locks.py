@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, LockKind, TenantPolicy
+from quorate.maintenance.entries import PermissionEntry
 from quorate.maintenance.moments import later
 from quorate.maintenance.nouns import GroupInfo, VDiskInfo
 from tests.maintenance.oracle.world import Item, No, World
@@ -93,6 +94,41 @@ def lock_on(world: World, item: Item, asker: Asker) -> LockKind | None:
         if any(item in world.items_if_known(action) for action in request.actions):
             return LockKind.SCHEDULED_REQUEST
     return LockKind.TEMPORARY if item in asker.earlier | asker.same_action else None
+
+
+def overdue(world: World, permission: PermissionEntry, item: Item, now: int) -> bool:
+    """Whether an item is down by a permission for longer than was said: it is broken."""
+    expected = later(permission.deadline, permission.action.duration or 0)
+    return world.state(item) is not HostState.UP and expected <= now
+
+
+def stops_force(world: World, item: Item, asker: Asker) -> bool:
+    """Whether somebody works on an item, or may: then no other part of its group goes by force.
+
+    What goes with the same action is no other's, and what is overdue is only broken.
+    """
+    holding = [
+        permission
+        for permission in world.permissions
+        if permission.id != asker.permission
+        and item in world.items_if_known(permission.action)
+        and world.holds(permission, item, asker.now)
+    ]
+    if any(not overdue(world, permission, item, asker.now) for permission in holding):
+        return True
+    if not holding and world.state(item) is HostState.RESTART:
+        return True
+    nobody_holds = replace(asker, same_action=frozenset())
+    undecided = World(world.nodes, world.drives, world.groups, world.rings, world.settings)
+    undecided.requests, undecided.notifications = world.requests, world.notifications
+    left = lock_on(undecided, item, nobody_holds)
+    return left is not None and left is not LockKind.PERMISSION
+
+
+def part_stops_force(world: World, vdisk: VDiskInfo, asker: Asker) -> bool:
+    """Through itself, its drives or its node."""
+    items: tuple[Item, ...] = (vdisk.id, *vdisk.drives, vdisk.node)
+    return any(stops_force(world, item, asker) for item in items)
 
 
 def taken_of(group: GroupInfo, asker: Asker) -> bool:

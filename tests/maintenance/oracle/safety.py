@@ -64,18 +64,18 @@ def broken_without(world: World, granted: set[Item], down: set[Item], mode: Avai
             at_work = [
                 vdisk.id
                 for vdisk in group.vdisks
-                if {vdisk.id, vdisk.node, *vdisk.drives} & permitted(world, now)
+                if {vdisk.id, vdisk.node, *vdisk.drives} & (permitted(world, now) - granted)
                 and not world.nodes[vdisk.node].surely_down
             ]
-            if not kept(group, lost, at_work, mode, after):
+            if mode is AvailabilityMode.FORCE_RESTART and not at_work:
+                continue  # what somebody takes by force, nobody else takes as well
+            if not kept(group, lost, mode, after):
                 complaints.append(f"group {group.id}: without {', '.join(map(str, lost))} in {mode.name}")
     return complaints
 
 
-def kept(group: GroupInfo, lost: list[VDiskId], at_work: list[VDiskId], mode: AvailabilityMode, after: World) -> bool:
-    """Whether a group is within its mode's limit, and a volume is as invariant 7 says."""
-    if mode is AvailabilityMode.FORCE_RESTART:
-        return len(at_work) <= 1
+def kept(group: GroupInfo, lost: list[VDiskId], mode: AvailabilityMode, after: World) -> bool:
+    """Whether a group is within its mode's limit, and a volume is as invariant 7 says; also where force needs none."""
     if mode is AvailabilityMode.MAX_AVAILABILITY and len(lost) > 1:
         return False
     if group.species is not None:

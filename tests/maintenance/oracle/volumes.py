@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
 from quorate.maintenance.nouns import GroupInfo, VDiskId, VDiskInfo, VolumeFacts
-from tests.maintenance.oracle.locks import Asker, lock_on_vdisk, rule, taken_of
+from tests.maintenance.oracle.locks import Asker, lock_on_vdisk, part_stops_force, rule, taken_of
 from tests.maintenance.oracle.world import No, World
 
 FORCE = AvailabilityMode.FORCE_RESTART
@@ -20,22 +20,33 @@ def check_volume(world: World, vdisk: VDiskInfo, asker: Asker) -> None:
     if volume.unconfirmed_step:
         raise No(StatusCode.DISALLOW_TEMP, why=f"{volume.name}: {volume.unconfirmed_step}")
     locked, away = others(world, group, vdisk, asker)
-    # A hidden member's first copy is one more that must not be disturbed.
-    locks = len(locked) + bool(volume.synchronizing)
+    stays_available = not taken_of(group, asker) and serves(world, volume, vdisk, {*locked, *away}, asker)
     if asker.mode is FORCE:
-        if locks:
+        # Whatever KEEP_AVAILABLE allows, and one at a time whatever is broken; a first copy waits.
+        if not stays_available and not alone_at_work(world, group, vdisk, asker):
             raise No(StatusCode.DISALLOW_TEMP, ISSUE)
         return
-    if asker.mode is AvailabilityMode.MAX_AVAILABILITY and locks + len(away) + 1 > 1:
+    # A hidden member's first copy is one more that must not be disturbed.
+    spent = len(locked) + bool(volume.synchronizing) + len(away) + 1
+    if asker.mode is AvailabilityMode.MAX_AVAILABILITY and spent > 1:
         raise No(StatusCode.DISALLOW_TEMP, ISSUE)
-    if asker.mode is AvailabilityMode.KEEP_AVAILABLE and taken_of(group, asker):
-        raise No(StatusCode.DISALLOW_TEMP, ISSUE)
-    lost = {vdisk.id, *locked, *away}
+    if not stays_available:
+        raise No(StatusCode.DISALLOW_TEMP, ISSUE, f"{volume.name} could not be written, or has too few copies")
+
+
+def alone_at_work(world: World, group: GroupInfo, vdisk: VDiskInfo, asker: Asker) -> bool:
+    """Whether nobody works on another part of a group, or may."""
+    return not any(part_stops_force(world, other, asker) for other in group.vdisks if other.id != vdisk.id)
+
+
+def serves(world: World, volume: VolumeFacts, vdisk: VDiskInfo, lost: set[VDiskId], asker: Asker) -> bool:
+    """Whether who uses it can write; where nobody does, whether enough copies stay."""
+    me = next(member for member in volume.members if member.vdisk == vdisk.id)
+    if world.state(vdisk.node) is HostState.DOWN and me.missed:
+        return True  # its peers miss it already: it cannot be lost once more
     if volume.attached_on - asker.going:
-        if not writable_without(volume, lost):
-            raise No(StatusCode.DISALLOW_TEMP, ISSUE, f"{volume.name} could not be written")
-    elif copies_without(volume, lost) < volume.copies_kept:
-        raise No(StatusCode.DISALLOW_TEMP, ISSUE, f"{volume.name} would have too few copies")
+        return writable_without(volume, {vdisk.id, *lost})
+    return copies_without(volume, {vdisk.id, *lost}) >= volume.copies_kept
 
 
 def others(
@@ -79,11 +90,10 @@ def writable_without(volume: VolumeFacts, lost: set[VDiskId]) -> bool:
     tie_breaker = any(member.tie_breaker for member in here)
     majority = voters // 2 + 1
     quorate = present >= majority or (voters % 2 == 0 and present == majority - 1 and tie_breaker)
-    return quorate and copies_without(volume, lost) >= max(1, volume.quorum_minimum_redundancy)
+    copies = sum(member.voter and member.up_to_date for member in here)
+    return quorate and copies >= max(1, volume.quorum_minimum_redundancy)
 
 
 def copies_without(volume: VolumeFacts, lost: set[VDiskId]) -> int:
-    """Up-to-date copies that stay."""
-    return sum(
-        member.voter and member.up_to_date and member.connected for member in volume.members if member.vdisk not in lost
-    )
+    """Up-to-date copies that stay, whether or not their side serves."""
+    return sum(member.voter and member.up_to_date for member in volume.members if member.vdisk not in lost)

@@ -11,6 +11,7 @@ from tests.maintenance.rules.making import (
     FORCE,
     KEEP,
     MAX,
+    MINUTE,
     NOW,
     RESTART,
     UNKNOWN,
@@ -66,11 +67,48 @@ def test_force_restart_takes_one_part_however_many_are_broken(broken: int) -> No
     assert scene.ask("h1", mode=FORCE).code is ALLOW
 
 
-def test_force_restart_takes_no_second_part_while_one_is_permitted() -> None:
+def test_force_restart_takes_no_second_part_while_one_is_permitted_but_what_keeps_the_group_available() -> None:
     scene = Scene()
     scene.group(range(1, 9))
     scene.hold("h2")
+    assert scene.ask("h1", mode=FORCE).code is ALLOW
+    scene.group(range(1, 9), down=(3,))
+    assert scene.ask("h1", mode=KEEP).code is TEMP
     assert scene.ask("h1", mode=FORCE).code is TEMP
+
+
+def test_what_is_down_by_permission_for_longer_than_was_said_is_broken() -> None:
+    scene = Scene()
+    scene.group(range(1, 9), down=(3,))
+    scene.hold("h2", lasts=10)
+    scene.node(2, state=DOWN)
+    # It may begin at its deadline, and last a minute.
+    assert scene.ask("h1", mode=FORCE, now=NOW + 9 + MINUTE).code is TEMP
+    assert scene.ask("h1", mode=FORCE, now=NOW + 10 + MINUTE).code is ALLOW
+    # It is its owner's all the same.
+    assert scene.ask("h2", mode=FORCE, now=NOW + 10 + MINUTE).code is TEMP
+
+
+def test_force_says_what_it_costs() -> None:
+    scene = Scene()
+    scene.group(range(1, 9), down=(3, 4))
+    answer = scene.ask("h1", mode=FORCE)
+    assert answer.grants[0].cost.startswith("group 0 (block-4-2) cannot be used without vdisk-0-1-0-0-0")
+    assert answer.reason == f"by force, at this cost: h1: {answer.grants[0].cost}"
+    scene.group(range(1, 9))
+    assert (scene.ask("h1", mode=FORCE).reason, scene.ask("h1", mode=FORCE).grants[0].cost) == ("", "")
+
+
+def test_in_part_force_is_used_only_for_what_needs_it() -> None:
+    scene = Scene()
+    scene.group([1, 5, 6, 7, 2, 8], down=(5, 6))
+    scene.group([2, 3, 4], Species.BLOCK_3_1, group=1)
+    # h1 needs force, and takes a part of the group that h2 has one of as well.
+    scene.group([1, 2], Species.MIRROR_3, group=0)
+    scene.group([1], Species.NONE, group=2)
+    assert granted(scene.ask("h1", "h2", mode=KEEP, partial=True)) == ["h2"]
+    assert granted(scene.ask("h1", "h2", mode=FORCE, partial=True)) == ["h2"]
+    assert scene.ask("h1", mode=FORCE).code is ALLOW
 
 
 @pytest.mark.parametrize(("mode", "code"), [(MAX, DISALLOW), (KEEP, DISALLOW), (FORCE, ALLOW)])
@@ -186,12 +224,19 @@ def test_a_refusal_names_what_is_in_the_way_who_holds_it_and_until_when() -> Non
     assert "group 0 (block-4-2)" in refusal.issue.message
 
 
-def test_a_node_with_two_parts_of_a_group_contradicts_itself() -> None:
+def test_a_node_with_two_parts_of_a_group_contradicts_itself_but_goes_by_force() -> None:
     scene = Scene()
     parts = tuple(VDiskInfo(id=part(n), node=1 + n // 2, drives=(DriveId(1 + n // 2, 1),)) for n in range(8))
     scene.model.put_group(GroupInfo(id=0, species=Species.BLOCK_4_2, vdisks=parts))
-    for mode in (MAX, KEEP, FORCE):
+    for mode in (MAX, KEEP):
         assert scene.ask("h1", mode=mode, partial=True).code is DISALLOW
+    for partial in (True, False):
+        answer = scene.ask("h1", mode=FORCE, partial=partial)
+        assert answer.code is ALLOW
+        assert "less redundancy" in answer.grants[0].cost
+    # Who has to wait for its lock is not told that it is for good.
+    scene.hold("h1")
+    assert scene.ask("h1", mode=FORCE).code is TEMP
 
 
 def test_another_part_on_the_same_node_or_drive_is_not_away_because_of_what_is_asked_for() -> None:

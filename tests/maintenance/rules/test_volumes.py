@@ -103,6 +103,23 @@ def test_a_member_may_go_if_the_volume_stays_writable_or_while_it_is_idle_has_it
     assert scene(layout(attached=())).ask("h1", mode=mode).code is idle
 
 
+def test_one_that_is_only_held_may_be_back_when_the_next_one_goes() -> None:
+    """The held member is where the volume is used, and reaches the data through the one that is asked for only."""
+    asked: list[frozenset[int]] = []
+
+    def survives(nodes: frozenset[int]) -> bool:
+        asked.append(nodes)
+        return nodes != {1}
+
+    group = volume(5, attached=(5,))
+    assert group.volume is not None
+    made = scene(replace(group, volume=replace(group.volume, survives=survives)))
+    assert made.ask("h1", mode=KEEP).code is TEMP
+    made.hold("h5")
+    assert made.ask("h1", mode=KEEP).code is TEMP
+    assert {*asked} == {frozenset({1}), frozenset({1, 5})}
+
+
 @pytest.mark.parametrize("layout", [none, availability, consistency, both])
 def test_by_force_a_member_may_go_from_any_layout(layout: Callable[..., GroupInfo]) -> None:
     assert scene(layout()).ask("h1", mode=FORCE).code is ALLOW
@@ -208,7 +225,11 @@ def test_a_step_protects_hidden_members_and_nodes_that_are_down_as_well() -> Non
     made = scene(availability(hidden=(5,), unconfirmed_step="AddReplica"))
     assert made.ask("h5", mode=FORCE).code is TEMP
     made.node(1, state=DOWN)
-    assert made.ask("h1", mode=FORCE).code is TEMP
+    assert made.ask("h1", mode=KEEP).code is TEMP
+    # The step may wait for the very node that is dead: somebody must be able to repair it.
+    by_force = made.ask("h1", mode=FORCE)
+    assert by_force.code is ALLOW
+    assert "AddReplica" in by_force.grants[0].cost
     made.model.put_group(availability(hidden=(5,)))
     assert made.ask("h5").code is ALLOW
     assert made.ask("h1").code is ALLOW
@@ -219,9 +240,12 @@ def test_a_first_synchronisation_counts_as_one_member_locked() -> None:
     answer = made.ask("h1")
     assert answer.code is TEMP
     assert answer.refusals[0].issue.blockers[0].lock is LockKind.TRANSITION
-    assert made.ask("h1", mode=FORCE).code is TEMP
     # It has no vote, so the volume stays writable without it.
     assert made.ask("h1", mode=KEEP).code is ALLOW
+    assert made.ask("h1", mode=FORCE).code is ALLOW
+    only = scene(none(synchronizing="pvc-1-3")).ask("h1", mode=FORCE)
+    assert only.code is ALLOW
+    assert "in use on" in only.grants[0].cost
 
 
 def test_the_kernels_own_foresight_decides_where_there_is_one() -> None:

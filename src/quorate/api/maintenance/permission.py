@@ -39,6 +39,7 @@ class PermissionStatus(Struct):
     id: Annotated[str, Meta(max_length=160, description="<user>-p-<N>.")] = ""
     deadline: Annotated[datetime, Meta(description="To go down later is a breakage; absent: never ends.")] | None = None
     hosts: Annotated[tuple[HostInfo, ...], Meta(max_length=64)] = ()
+    cost: Annotated[Message, Meta(description="What it spoils, where it was only granted by force.")] = ""
     held_down: Annotated[
         bool, Meta(description="The deadline is over and the host is down: it keeps its lock until it is up.")
     ] = False

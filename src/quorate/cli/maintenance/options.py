@@ -82,7 +82,7 @@ mode_option = click.option(
     type=click.Choice(tuple(MODES)),
     default="max",
     show_default=True,
-    help="max: at most one away in a group; keep: as many as it can do without; force: one more, whatever is broken.",
+    help="max: at most one away in a group; keep: as many as it can do without; force: more, at a cost that is told.",
 )
 ignore_tenants_option = click.option("--ignore-tenants", is_flag=True, help="Tenants' limits do not count.")
 
@@ -160,6 +160,9 @@ def show_permissions(permissions: Sequence[wire.Permission]) -> None:
     ]
     if rows:
         print_table(("PERMISSION", "ACTION", "WHAT", "BEGIN BEFORE"), rows)
+    for each in permissions:
+        if each.cost:
+            click.echo(f"{each.action.subject}: by force, at this cost: {each.cost}")
 
 
 json_or_text = output_option("text", "json")

@@ -78,6 +78,7 @@ class Permission(Message, frozen=True):
     deadline: int = 0
     #: Of the rolling restart that it was given to.
     run: str = ""
+    cost: str = ""
 
 
 class PermissionResponse(Message, frozen=True):

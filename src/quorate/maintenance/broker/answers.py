@@ -30,7 +30,9 @@ def bare(action: Action) -> Action:
 def permission(model: ClusterModel, entry: PermissionEntry) -> Permission:
     """A permission, with the nodes of its host as they are now."""
     hosts = _hosts(model, entry.action)
-    return Permission(id=entry.id, action=entry.action, deadline=entry.deadline, hosts=hosts, run=entry.run)
+    return Permission(
+        id=entry.id, action=entry.action, deadline=entry.deadline, hosts=hosts, run=entry.run, cost=entry.cost
+    )
 
 
 def granted(
@@ -48,6 +50,7 @@ def tried(model: ClusterModel, evaluation: Evaluation, now: int, *, request_id: 
             action=grant.action,
             deadline=later(now, grant.permission_duration),
             hosts=_hosts(model, grant.action),
+            cost=grant.cost,
         )
         for grant in evaluation.grants
     )

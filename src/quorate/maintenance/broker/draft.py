@@ -30,9 +30,10 @@ from quorate.maintenance.entries import (
     ServedEntry,
     TaskEntry,
 )
+from quorate.maintenance.evaluation import Grant
 from quorate.maintenance.messages import Action, Change, ChangeKind, ChangeVerb
 from quorate.maintenance.model import ClusterModel
-from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.rules import is_down
 
 K = TypeVar("K")
@@ -89,20 +90,21 @@ class Draft:
 
     # Permissions
 
-    def grant(self, request: RequestEntry, action: Action, deadline: int, *, request_id: str) -> PermissionEntry:
+    def grant(self, request: RequestEntry, given: Grant, *, request_id: str) -> PermissionEntry:
         """A new permission, with the next number. Conflict: something else has begun to disturb what it locks."""
         number = self.book.counters.permissions + 1
         entry = PermissionEntry(
             id=broker_id(request.owner, permission_name(number)),
             order=number,
             owner=request.owner,
-            action=action,
-            deadline=deadline,
+            action=given.action,
+            deadline=later(self.now, given.permission_duration),
             granted_at=self.now,
             availability_mode=request.availability_mode,
             tenant_policy=request.tenant_policy,
             request_id=request_id,
             reason=request.reason,
+            cost=given.cost,
             object_uid=request.object_uid,
             run=request.run,
         )
@@ -111,7 +113,8 @@ class Draft:
         self._put(self.book.permissions, entry.id, entry)
         self.grew = True
         self.granted += 1
-        self._record(RecordType.PERMISSION_GRANTED, f"{entry.id} granted: {describe(action)}", permission_data(entry))
+        told = f"{entry.id} granted: {describe(given.action)}{f', by force: {given.cost}' if given.cost else ''}"
+        self._record(RecordType.PERMISSION_GRANTED, told, permission_data(entry))
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ADDED, entry)
         return entry
 

@@ -173,10 +173,7 @@ class Requests:
                 why=evaluation.refusals[0].issue.message,
             )
         try:
-            return [
-                draft.grant(entry, grant.action, later(draft.now, grant.permission_duration), request_id=request_id)
-                for grant in evaluation.grants
-            ]
+            return [draft.grant(entry, grant, request_id=request_id) for grant in evaluation.grants]
         except Conflict as conflict:
             raise Declined(StatusCode.DISALLOW_TEMP, str(conflict), deadline=later(draft.now, core.retry)) from conflict
 

@@ -44,7 +44,9 @@ def permission(entry: PermissionEntry, name: str, model: ClusterModel, *, held_d
         spec=PermissionSpec(
             user=entry.owner, action=words.shown(entry.action), request_id=entry.request_id, reason=entry.reason
         ),
-        status=PermissionStatus(id=entry.id, deadline=to_datetime(entry.deadline), hosts=hosts, held_down=held_down),
+        status=PermissionStatus(
+            id=entry.id, deadline=to_datetime(entry.deadline), hosts=hosts, cost=entry.cost, held_down=held_down
+        ),
     )
 
 

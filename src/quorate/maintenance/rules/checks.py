@@ -2,7 +2,7 @@
 
 - Node: its own lock, the tenant's and the cluster's limits, its empty drives, its replicas, its rings. One that
   is surely down already may be worked on whatever the rest says; only a change of a volume's members that is under way
-  must not be disturbed.
+  must not be disturbed, but by force: it may wait for this very node.
 - Drive: its replicas.
 - Replica: locks on it, on its drive, on its node; then its group.
 
@@ -86,7 +86,9 @@ def _check_up(inquiry: Inquiry, node: NodeItem) -> Objection | None:
 def _check_down(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     for group in (*(replica.group for replica in node.vdisks), *node.guests.values()):
         if (objection := objection_to_step(inquiry, group)) is not None:
-            return objection
+            if not inquiry.forced:
+                return objection
+            inquiry.costs.append(objection.message)
     for replica in node.vdisks:
         if replica not in inquiry.trial.taken:
             inquiry.trial.take(replica, inquiry.taken)

@@ -4,9 +4,10 @@
 |------------------|---------------------------------------------------------------------------------------|
 | MAX_AVAILABILITY | one part away or locked, the one asked for included                                   |
 | KEEP_AVAILABLE   | as many as it has parity parts (mirror-3-dc: one realm, or a realm and one elsewhere) |
-| FORCE_RESTART    | one locked, and any number broken                                                     |
+| FORCE_RESTART    | what KEEP_AVAILABLE allows; else one locked, and any number broken                    |
 
-In every mode one answer takes one part of a group at most. Who has no parity is only worked on by force.
+One answer takes one part of a group at most; by force, those of one action. Who has no parity is only worked on by
+force. A part that has been down by permission for longer than was said is broken. What force spoils is told.
 """
 
 from __future__ import annotations
@@ -20,35 +21,48 @@ from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueTyp
 from quorate.maintenance.model.items import GroupItem, NodeItem, VDiskItem
 from quorate.maintenance.nouns import Species
 from quorate.maintenance.rules.inquiry import Inquiry
-from quorate.maintenance.rules.obstacles import Objection, Obstacle, lock_on, weigh
+from quorate.maintenance.rules.obstacles import Objection, Obstacle, locks_on, stops_force, weigh
 
 _SHOWN: Final = 3
 
 
 def objection_to_group(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     """May this part of an erasure group go away beside what is away and locked of it already?"""
-    group = part.group
+    group, mode = part.group, inquiry.mode
     species = group.species
     assert species is not None
-    mode = inquiry.mode
-    if not species.parity_parts and mode is not AvailabilityMode.FORCE_RESTART and not inquiry.ideal:
+    if species.parity_parts or inquiry.ideal:
+        if is_quiet(inquiry, part):
+            return None
+    elif not inquiry.forced:
         return Objection(
             StatusCode.DISALLOW,
             IssueType.TOO_MANY_UNAVAILABLE_VDISKS,
             f"{group.label} has no redundancy: {part.label} may be taken down by {AvailabilityMode.FORCE_RESTART} only",
         )
-    if is_quiet(inquiry, part):
-        return None
     obstacles = obstacles_beside(inquiry, part)
 
+    def keeps(left: Sequence[Obstacle]) -> bool:
+        return not any(other.taken is not None for other in left) and _does_without(species, part, left)
+
     def allows(left: Sequence[Obstacle]) -> bool:
-        # Where all is well, only what is asked for together can be in its way.
-        return not left if inquiry.ideal else _allows(mode, species, part, left)
+        if inquiry.ideal:
+            return is_alone(inquiry, left)
+        if mode is AvailabilityMode.MAX_AVAILABILITY:
+            return not left
+        return keeps(left) or (inquiry.forced and not any(stops_force(inquiry, other) for other in left))
 
     if allows(obstacles):
+        if inquiry.forced and not inquiry.ideal and not keeps(obstacles):
+            inquiry.costs.append(_cost(species, part, obstacles))
         return None
     message = f"{group.label}: {part.label} cannot go under {mode}: {told(obstacles)}"
     return weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
+
+
+def is_alone(inquiry: Inquiry, others: Sequence[Obstacle]) -> bool:
+    """Where all is well, only what is asked for together can be in the way; by force not what goes with one host."""
+    return not [other for other in others if not (inquiry.forced and inquiry.is_own(other.taken))]
 
 
 def is_quiet(inquiry: Inquiry, part: VDiskItem) -> bool:
@@ -76,13 +90,7 @@ def told(obstacles: Sequence[Obstacle]) -> str:
     return "; ".join(str(obstacle) for obstacle in obstacles[:_SHOWN]) + more
 
 
-def _allows(mode: AvailabilityMode, species: Species, part: VDiskItem, others: Sequence[Obstacle]) -> bool:
-    if mode is AvailabilityMode.MAX_AVAILABILITY:
-        return not others
-    if mode is AvailabilityMode.FORCE_RESTART:
-        return not any(other.locked for other in others)
-    if any(other.taken is not None for other in others):
-        return False
+def _does_without(species: Species, part: VDiskItem, others: Sequence[Obstacle]) -> bool:
     if species is Species.MIRROR_3_DC:
         away = Counter(other.member.id.realm for other in others if other.member is not None)
         away[part.id.realm] += 1
@@ -90,12 +98,18 @@ def _allows(mode: AvailabilityMode, species: Species, part: VDiskItem, others: S
     return len(others) + 1 <= species.parity_parts
 
 
+def _cost(species: Species, part: VDiskItem, others: Sequence[Obstacle]) -> str:
+    beside = f" beside {told(others)}" if others else ""
+    if _does_without(species, part, others):
+        return f"{part.group.label} has less redundancy without {part.label}{beside}"
+    return f"{part.group.label} cannot be used without {part.label}{beside}"
+
+
 def _obstacle(inquiry: Inquiry, other: VDiskItem, part: VDiskItem) -> Obstacle | None:
-    for item in (other, *other.drives, other.node):
-        lock = lock_on(inquiry, item)
-        if lock is not None:
-            # A part of a node that is surely down may be another's and the request's own at once.
-            return replace(lock, member=other, taken=lock.taken or inquiry.trial.taken.get(other))
+    lock = _lock(inquiry, other)
+    if lock is not None:
+        # A part of a node that is surely down may be another's and the request's own at once.
+        return replace(lock, member=other, taken=lock.taken or inquiry.trial.taken.get(other))
     if inquiry.ideal:
         return None
     node = other.node
@@ -107,6 +121,15 @@ def _obstacle(inquiry: Inquiry, other: VDiskItem, part: VDiskItem) -> Obstacle |
     if other.state is not HostState.UP:
         return _away(inquiry, other.label, other)
     return None
+
+
+def _lock(inquiry: Inquiry, part: VDiskItem) -> Obstacle | None:
+    """The first on the part, its drives or its node; by force, the first that is not overdue."""
+    found = (lock for item in (part, *part.drives, part.node) for lock in locks_on(inquiry, item))
+    first = next(found, None)
+    if first is None or not first.overdue or not inquiry.forced:
+        return first
+    return next((lock for lock in found if not lock.overdue), first)
 
 
 def is_away(node: NodeItem, group: GroupItem) -> bool:

@@ -23,6 +23,7 @@ class Inquiry:
     __slots__ = (
         "action",
         "behind",
+        "costs",
         "horizon",
         "ideal",
         "leaving",
@@ -65,6 +66,8 @@ class Inquiry:
         self.retry_at = later(now, model.settings.default_retry_time.microseconds)
         #: Nodes that go down with this very action: while it lasts they do not use their volumes.
         self.leaving: frozenset[int] = frozenset()
+        #: What this action spoils, which nothing but force allows.
+        self.costs: list[str] = []
         #: What a rule found out and need not find out again for the next action.
         self.memory: dict[object, object] = {}
         #: Of requests that go first, when to look at them again.
@@ -75,9 +78,15 @@ class Inquiry:
         self.horizon = now
         self.taken = Taken(-1, now)
 
+    @property
+    def forced(self) -> bool:
+        """Whatever KEEP_AVAILABLE allows, and more."""
+        return self.mode is AvailabilityMode.FORCE_RESTART
+
     def turn_to(self, action: Action, *, permission_duration: int) -> None:
         """The next action: it may begin until its permission ends, and then takes its time."""
         self.action += 1
+        self.costs = []
         self.horizon = later(self.now, action.duration or 0, permission_duration)
         self.taken = Taken(self.action, later(self.now, permission_duration))
 
@@ -86,12 +95,16 @@ class Inquiry:
         done, self.worked = self.worked + ACTION_WORK, 0
         return done
 
+    def is_own(self, taken: Taken | None) -> bool:
+        """It goes with this very action, by the same permission."""
+        return taken is not None and taken.action == self.action
+
     def concerns(self, taken: Taken) -> bool:
         """A clash with it is the request's own fault, for good.
 
         It is another action of it, where all must be granted or none; or the same one, which nobody grants in part.
         """
-        return not self.partial or taken.action == self.action
+        return not self.partial or self.is_own(taken)
 
     def end_of(self, taken: Taken) -> int:
         """Granted in part it becomes a permission, and ends; what must be granted together stays in its own way."""

@@ -1,15 +1,17 @@
 """How many nodes of the cluster, and of a tenant, may be away at once.
 
-One node is always allowed by a ratio. FORCE_RESTART passes a limit while nothing is locked: then the limit would allow
-nothing at all.
+One node is always allowed by a ratio. FORCE_RESTART passes a limit while nobody else works on a node, or may any moment
+begin to: then the limit would allow nothing at all. A node that has been down by permission for longer than was said is
+broken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, StatusCode, TenantPolicy
+from quorate.api.maintenance.action import HostState, IssueType, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.model.counters import Kind, NodeCounter, Standing
 from quorate.maintenance.model.items import NodeItem
@@ -64,20 +66,41 @@ def _objection(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, limits: L
         return None
     tally = inquiry.trial.tally(counter)
     locked, down = (len(tally.nodes), 0) if inquiry.ideal else _others(inquiry, node, counter, tally)
-    if locked + down < allowed or (inquiry.mode is AvailabilityMode.FORCE_RESTART and not locked):
+    if locked + down < allowed:
+        return None
+    if inquiry.forced and next(_work_of_others(inquiry, counter, tally), None) is None:
+        if not inquiry.ideal:
+            inquiry.costs.append(f"{_away(counter, locked, down, allowed)}, and {node.label} is one more")
         return None
     issue = IssueType.TENANT_DISABLED_NODES_LIMIT_REACHED if counter.tenant else IssueType.DISABLED_NODES_LIMIT_REACHED
-    whose = f"of tenant {counter.tenant}" if counter.tenant else "in the cluster"
-    message = (
-        f"{node.label} cannot go: {allowed} of {counter.size} nodes {whose} may be away, and {locked + down} are: "
-        f"{locked} locked, {down} down"
-    )
+    message = f"{node.label} cannot go: {_away(counter, locked, down, allowed)}"
     own = chain.from_iterable(locks_on(inquiry, taken) for taken in islice(tally.nodes, MAX_BLOCKERS))
     if inquiry.ideal:
         return Objection(StatusCode.DISALLOW_TEMP, issue, message, tuple(own))
     obstacles = (*islice(own, MAX_BLOCKERS), *_first_few(inquiry, counter))
     deadline = _deadline(inquiry, counter, locked, down, allowed)
     return Objection(StatusCode.DISALLOW_TEMP, issue, message, obstacles, deadline)
+
+
+def _away(counter: NodeCounter, locked: int, down: int, allowed: int) -> str:
+    whose = f"of tenant {counter.tenant}" if counter.tenant else "in the cluster"
+    return (
+        f"{allowed} of {counter.size} nodes {whose} may be away, and {locked + down} are: {locked} locked, {down} down"
+    )
+
+
+def _work_of_others(inquiry: Inquiry, counter: NodeCounter, tally: Tally) -> Iterator[int]:
+    """When each that somebody else works on, or may begin to, is free: another action of the request is somebody."""
+    yield from (inquiry.end_of(taken) for taken in tally.nodes.values() if not inquiry.is_own(taken))
+    if inquiry.ideal:
+        return
+    yield from (end for node, end in _survey(inquiry, counter).announced.items() if node not in tally.nodes)
+    for standing, nodes in counter.standings():
+        if standing.kind is not Kind.ANNOUNCED and _is_locked(inquiry, standing):
+            for node in map(inquiry.model.known_node, nodes):
+                ends = [lock.ends for lock in stored_locks_on(inquiry, node) if not lock.overdue]
+                if ends:
+                    yield max(ends)
 
 
 def _others(inquiry: Inquiry, node: NodeItem, counter: NodeCounter, tally: Tally) -> tuple[int, int]:
@@ -123,9 +146,10 @@ def _is_locked(inquiry: Inquiry, standing: Standing) -> bool:
 
 
 def _deadline(inquiry: Inquiry, counter: NodeCounter, locked: int, down: int, allowed: int) -> int:
-    """When few enough are away, if all goes as planned; by force, also when none is locked."""
-    ends = [*_ends(inquiry, counter), *map(inquiry.end_of, inquiry.trial.tally(counter).nodes.values())]
-    free = max(ends) if inquiry.mode is AvailabilityMode.FORCE_RESTART else FOREVER
+    """When few enough are away, if all goes as planned; by force, also when nobody works on any."""
+    tally = inquiry.trial.tally(counter)
+    ends = [*_ends(inquiry, counter), *map(inquiry.end_of, tally.nodes.values())]
+    free = max(_work_of_others(inquiry, counter, tally)) if inquiry.forced else FOREVER
     # Of those that are down nobody knows.
     ends += [inquiry.retry_at] * down
     return min(free, sorted(ends)[locked + down - allowed])

@@ -49,6 +49,8 @@ class Obstacle:
     name: str = ""
     #: When it ends by itself, where it is worth looking again before.
     until: int | None = None
+    #: Down by permission for longer than was said: it is broken, whoever holds it.
+    overdue: bool = False
 
     def __str__(self) -> str:
         if self.kind is LockKind.PERMISSION:
@@ -122,6 +124,12 @@ def stored_locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
         yield from _queued_before(inquiry, item, locks.queued)
 
 
+def stops_force(inquiry: Inquiry, obstacle: Obstacle) -> bool:
+    """By force one part of a group goes at a time: not beside what somebody else works on, or may any moment."""
+    at_work = obstacle.locked and not obstacle.overdue and obstacle.kind is not LockKind.TRANSITION
+    return at_work and not (obstacle.kind is LockKind.TEMPORARY and inquiry.is_own(obstacle.taken))
+
+
 def objection_to(inquiry: Inquiry, item: Item) -> Objection | None:
     """An item that somebody has cannot be had: not before the last of its locks is gone."""
     if not _may_be_locked(inquiry, item):
@@ -169,7 +177,8 @@ def _held(inquiry: Inquiry, item: Item, lock: Held) -> Obstacle:
     # owner gives it back, or the item is up.
     expected = later(lock.deadline, lock.duration)
     ends = lock.deadline if certain else min(expected, inquiry.retry_at) if expected > inquiry.now else inquiry.retry_at
-    return _by(item, lock, LockKind.PERMISSION, ends, certain=certain)
+    overdue = item.state is not HostState.UP and expected <= inquiry.now
+    return replace(_by(item, lock, LockKind.PERMISSION, ends, certain=certain), overdue=overdue)
 
 
 def _announced(inquiry: Inquiry, item: Item, lock: Announced) -> Obstacle:

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Final
 
-from quorate.api.maintenance.action import Issue, IssueType, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, Issue, IssueType, StatusCode
 from quorate.api.struct import replace
 from quorate.maintenance.entries import RequestEntry
 from quorate.maintenance.evaluation import Evaluation, Grant, Refusal
@@ -73,36 +73,70 @@ def evaluation_steps(
     )
     actions = tuple(_expanded(model, request.actions))
     cap = max_permissions if inquiry.partial else None
-    grants: list[Grant] = []
+    grants: dict[int, Grant] = {}
     refusals: list[Refusal] = []
-    put_off = False
-    for number, action in enumerate(actions):
-        if number:
-            put_off = bool((yield inquiry.work())) or put_off
-            model.advance(now)  # others may have asked about another moment
-        if put_off:
-            refusals.append(_put_off(inquiry, action))
-            continue
-        if cap is not None and len(grants) >= cap:
-            refusals.append(_deferred(inquiry, action, cap))
-            continue
-        lasts = permission_duration(model, action, request.duration)
-        inquiry.turn_to(action, permission_duration=lasts)
-        refusal = attempt(inquiry, action)
-        if refusal is None:
-            grants.append(Grant(action, lasts))
-            continue
-        if not inquiry.partial:
-            refusal = yield from _with_the_rest(inquiry, refusal, actions[number:])
-            return _refused([refusal], left=_with_issues(actions, {number: refusal.issue}))
-        refusals.append(refusal)
+    put_off = began = False
+    for mode in _sweeps(inquiry):
+        inquiry.mode, refusals = mode, []
+        for number, action in enumerate(actions):
+            if number in grants:
+                continue
+            if began:
+                put_off = bool((yield inquiry.work())) or put_off
+                model.advance(now)  # others may have asked about another moment
+            began = True
+            if put_off:
+                refusals.append(_put_off(inquiry, action))
+                continue
+            if cap is not None and len(grants) >= cap:
+                refusals.append(_deferred(inquiry, action, cap))
+                continue
+            lasts = permission_duration(model, action, request.duration)
+            inquiry.turn_to(action, permission_duration=lasts)
+            refusal = attempt(inquiry, action)
+            if refusal is None:
+                grants[number] = Grant(action, lasts, _cost(inquiry))
+                continue
+            if not inquiry.partial:
+                refusal = yield from _with_the_rest(inquiry, refusal, actions[number:])
+                return _refused([refusal], left=_with_issues(actions, {number: refusal.issue}))
+            refusals.append(refusal)
+    granted = tuple(grants[number] for number in sorted(grants))
     if not refusals:
-        return Evaluation(StatusCode.ALLOW, grants=tuple(grants))
+        return Evaluation(StatusCode.ALLOW, reason=_costs(granted), grants=granted)
     issues = (refusal.issue for refusal in refusals[:_MAX_ISSUES])
     left = _with_issues([refusal.action for refusal in refusals], dict(enumerate(issues)))
-    if grants:
-        return Evaluation(StatusCode.ALLOW_PARTIAL, grants=tuple(grants), refusals=tuple(refusals), left=left)
+    if granted:
+        code, reason = StatusCode.ALLOW_PARTIAL, _costs(granted)
+        return Evaluation(code, reason=reason, grants=granted, refusals=tuple(refusals), left=left)
     return _refused(refusals, left=left)
+
+
+def _sweeps(inquiry: Inquiry) -> tuple[AvailabilityMode, ...]:
+    """By force, in part: first what needs none, so that force never gives less than what keeps all available."""
+    if inquiry.partial and inquiry.forced:
+        return AvailabilityMode.KEEP_AVAILABLE, AvailabilityMode.FORCE_RESTART
+    return (inquiry.mode,)
+
+
+def _cost(inquiry: Inquiry) -> str:
+    """What an action spoils, each thing once, as far as there is room."""
+    return _listed(dict.fromkeys(inquiry.costs), MAX_MESSAGE)
+
+
+def _costs(grants: Sequence[Grant]) -> str:
+    """Of all that is granted by force."""
+    spoilt = [f"{grant.action.host or ', '.join(grant.action.devices)}: {grant.cost}" for grant in grants if grant.cost]
+    return _listed([f"by force, at this cost: {spoilt[0]}", *spoilt[1:]], MAX_MESSAGE) if spoilt else ""
+
+
+def _listed(words: Iterable[str], room: int) -> str:
+    """At least the first, and how many more there are."""
+    left = [*words]
+    told = left.pop(0) if left else ""
+    while left and len(told) + len(left[0]) + len("; and 1000 more") <= room:
+        told = f"{told}; {left.pop(0)}"
+    return told[:room] if not left else f"{told[: room - len('; and 1000 more')]}; and {len(left)} more"
 
 
 def attempt(inquiry: Inquiry, action: Action) -> Refusal | None:
@@ -167,6 +201,7 @@ def _with_the_rest(
     for action in actions:
         yield inquiry.work()
         inquiry.model.advance(inquiry.now)
+        inquiry.turn_to(action, permission_duration=0)
         items = find(inquiry.model, action)
         objection = None if isinstance(items, Unresolved) else _take_in_turn(inquiry, items)
         if objection is not None and objection.obstacles:

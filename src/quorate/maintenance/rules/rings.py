@@ -7,7 +7,7 @@ ring does no work: nothing is lost with it, but it is missing where a majority i
 |------------------|----------------------------------------------------------------|
 | MAX_AVAILABILITY | one                                                            |
 | KEEP_AVAILABLE   | with the disabled ones, fewer than half of those to select from |
-| FORCE_RESTART    | any number                                                     |
+| FORCE_RESTART    | any number; more than KEEP_AVAILABLE allows is told of          |
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COOL_DOWN: Final = 120 * SECOND
 def objection_to_rings(inquiry: Inquiry, node: NodeItem) -> Objection | None:
     """May the rings of this node be away?"""
     rings = inquiry.model.rings
-    if not node.rings or rings is None or inquiry.mode is AvailabilityMode.FORCE_RESTART:
+    if not node.rings or rings is None or (inquiry.forced and inquiry.ideal):
         return None
     own = [number for number in node.rings if not rings.rings[number].disabled]
     if not own:
@@ -48,15 +48,26 @@ def objection_to_rings(inquiry: Inquiry, node: NodeItem) -> Objection | None:
 
     if allows(obstacles):
         return None
+    if inquiry.ideal and not allows(()):
+        obstacles = []  # what cannot go alone, although all is well, is in nobody's way
     unused = f"; {disabled} disabled" if disabled else ""
+    if inquiry.forced:
+        inquiry.costs.append(
+            f"the state storage has no majority without {node.label}, beside {_told(obstacles)}{unused}"
+        )
+        return None
     message = f"{node.label} has a ring of the state storage, and it cannot go under {inquiry.mode}: "
     return weigh(
         inquiry,
         IssueType.TOO_MANY_UNAVAILABLE_STATE_STORAGE_RINGS,
-        message + (told(obstacles) or "too few rings") + unused,
+        message + _told(obstacles) + unused,
         obstacles,
         allows,
     )
+
+
+def _told(obstacles: Sequence[Obstacle]) -> str:
+    return told(obstacles) or "too few rings"
 
 
 def _obstacle(inquiry: Inquiry, number: int, ring: Ring) -> Obstacle | None:

@@ -4,25 +4,28 @@
 |------------------|--------------------------------------------------------------------------------------------|
 | MAX_AVAILABILITY | one part away or locked, and that the volume stays writable                                |
 | KEEP_AVAILABLE   | that the volume stays writable                                                             |
-| FORCE_RESTART    | one locked, and any number broken                                                          |
+| FORCE_RESTART    | what KEEP_AVAILABLE asks; else one locked, and any number broken. What it spoils is told   |
 
-*Writable* counts while it is attached anywhere but on the hosts that go down; otherwise so many up-to-date copies must
-stay. A volume that can lose nobody is refused for a while, not for good: it can be detached, or get another replica.
+*Writable* counts while it is attached anywhere but on the host that goes down; otherwise so many up-to-date copies must
+stay, whether or not their side serves. It counts whichever of those go that may: whoever holds a member may be back
+when this one goes. A member that its peers miss already, on a node that is down, cannot be lost once more. A volume
+that can lose nobody is refused for a while, not for good: it can be detached, or get another replica.
 
 While a step that changes votes, copies needed or size is not confirmed by all, nothing of it may be disturbed, whatever
-the mode; a member's first synchronisation counts as one locked.
+the mode (``checks`` has the one exception); a member's first synchronisation counts as one locked, but not by force.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, combinations
 
-from quorate.api.maintenance.action import AvailabilityMode, IssueType, LockKind, StatusCode
+from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
 from quorate.maintenance.model.items import GroupItem, VDiskItem
 from quorate.maintenance.nouns import VDiskId, VolumeFacts
-from quorate.maintenance.rules.groups import is_quiet, obstacles_beside, told
+from quorate.maintenance.rules.groups import is_alone, is_quiet, obstacles_beside, told
 from quorate.maintenance.rules.inquiry import Inquiry
-from quorate.maintenance.rules.obstacles import Objection, Obstacle, weigh
+from quorate.maintenance.rules.obstacles import Objection, Obstacle, stops_force, weigh
 
 
 def objection_to_step(inquiry: Inquiry, group: GroupItem) -> Objection | None:
@@ -37,41 +40,63 @@ def objection_to_step(inquiry: Inquiry, group: GroupItem) -> Objection | None:
 
 def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     """May this member go away beside what is away and locked of the volume already?"""
-    group = part.group
+    group, mode = part.group, inquiry.mode
     facts = group.volume
     assert facts is not None
     if (objection := objection_to_step(inquiry, group)) is not None:
         return objection
-    mode = inquiry.mode
     in_use = facts.attached_on - inquiry.leaving
-    forced = mode is AvailabilityMode.FORCE_RESTART
+    missed = _is_missed(facts, part)
+
+    def serves(left: Sequence[Obstacle]) -> bool:
+        return missed or _serves_whoever_is_back(group, in_use, part, left)
+
     # The usual case, forty times over for a node: nothing else is amiss.
-    quiet = is_quiet(inquiry, part) and not facts.synchronizing
-    if quiet and (forced or _serves(group, in_use, frozenset((part.id,)))):
+    if is_quiet(inquiry, part) and not facts.synchronizing and serves(()):
         return None
     obstacles = obstacles_beside(inquiry, part)
     if facts.synchronizing and not inquiry.ideal:
         obstacles.append(_transition(inquiry, facts, f"{facts.synchronizing} gets its first copy"))
 
-    def serves(left: Sequence[Obstacle]) -> bool:
-        lost = (other.member.id for other in left if other.member is not None)
-        return _serves(group, in_use, frozenset((part.id, *lost)))
+    def keeps(left: Sequence[Obstacle]) -> bool:
+        return not any(other.taken is not None for other in left) and serves(left)
 
     def allows(left: Sequence[Obstacle]) -> bool:
         if inquiry.ideal:
-            return not left
-        if forced:
-            return not any(other.locked for other in left)
+            return is_alone(inquiry, left)
         if mode is AvailabilityMode.MAX_AVAILABILITY and left:
             return False
-        return not any(other.taken is not None for other in left) and serves(left)
+        return keeps(left) or (inquiry.forced and not any(stops_force(inquiry, other) for other in left))
 
-    if allows(obstacles):
-        return None
     beside = f": {told(obstacles)}" if obstacles else ""
-    why = "" if forced or serves(obstacles) else _why(facts, in_use)
+    why = "" if serves(obstacles) else _why(facts, in_use)
+    if allows(obstacles):
+        if inquiry.forced and not inquiry.ideal and not keeps(obstacles):
+            inquiry.costs.append(f"{group.label} goes without {part.label}{why}{beside}")
+        return None
     message = f"{group.label}: {part.label} cannot go under {mode}{why}{beside}"
     return weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
+
+
+def _is_missed(facts: VolumeFacts, part: VDiskItem) -> bool:
+    if part.node.state is not HostState.DOWN:
+        return False
+    return any(member.missed for member in facts.members if member.vdisk == part.id)
+
+
+def _serves_whoever_is_back(
+    group: GroupItem, in_use: frozenset[int], part: VDiskItem, others: Sequence[Obstacle]
+) -> bool:
+    """Without the part and all these; and also when some are back that are only held: who is down uses nothing."""
+    assert group.volume is not None
+    lost = frozenset((part.id, *(other.member.id for other in others if other.member is not None)))
+    if not _serves(group, in_use, lost):
+        return False
+    if group.volume.survives is None:
+        return True  # fewer members never serve better, if all are in touch
+    held = [other.member.id for other in others if other.member is not None and other.kind is not None]
+    back = chain.from_iterable(combinations(held, number) for number in range(1, len(held) + 1))
+    return all(_serves(group, in_use, lost.difference(some)) for some in back)
 
 
 def _serves(group: GroupItem, in_use: frozenset[int], lost: frozenset[VDiskId]) -> bool:
@@ -97,14 +122,13 @@ def _survives(facts: VolumeFacts, lost: frozenset[VDiskId]) -> bool:
     present = sum(member.voter for member in left)
     voters = sum(member.voter for member in facts.members)
     tie = voters % 2 == 0 and present == facts.quorum - 1 and any(member.tie_breaker for member in left)
-    enough = copies_left(facts, lost) >= max(1, facts.quorum_minimum_redundancy)
+    enough = sum(member.voter and member.up_to_date for member in left) >= max(1, facts.quorum_minimum_redundancy)
     return (present >= facts.quorum or tie) and enough
 
 
 def copies_left(facts: VolumeFacts, lost: frozenset[VDiskId]) -> int:
-    """Up-to-date copies without these."""
-    left = (member for member in facts.members if member.connected and member.vdisk not in lost)
-    return sum(member.voter and member.up_to_date for member in left)
+    """Up-to-date copies without these. One that is good is there, whether or not its side may serve."""
+    return sum(member.voter and member.up_to_date for member in facts.members if member.vdisk not in lost)
 
 
 def _why(facts: VolumeFacts, in_use: frozenset[int]) -> str:

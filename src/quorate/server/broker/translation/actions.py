@@ -90,6 +90,7 @@ def permission_tree(permission: messages.Permission) -> Tree:
             "Deadline": permission.deadline,
             "Extentions": [{"Type": "HostInfo", "Hosts": hosts}] if hosts else None,
             "Run": permission.run,
+            "Cost": permission.cost,
         }
     )
 
