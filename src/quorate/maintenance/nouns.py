@@ -92,8 +92,8 @@ class NodeInfo:
     start_time: int = 0
     services: tuple[str, ...] = (STORAGE,)
     interconnect_port: int = 0
-    #: It may be worked on whatever the limits say: described, it is DOWN; live, its silence is past its grace and every
-    #: replica on it is reported disconnected by a fresh peer.
+    #: It may be worked on whatever the limits say: described, it is DOWN; live, its silence is past its grace and no
+    #: fresh peer is in touch with a replica on it.
     surely_down: bool = False
     markers: tuple[Marker, ...] = ()
 
@@ -106,6 +106,8 @@ class DriveInfo:
     state: HostState = HostState.UP
     #: Such as /dev/sdb; a device may be named by it.
     path: str = ""
+    #: What people call it, such as node-3/1; empty: nothing but its number.
+    title: str = ""
     markers: tuple[Marker, ...] = ()
 
 
@@ -117,6 +119,8 @@ class VDiskInfo:
     node: int
     drives: tuple[DriveId, ...] = ()
     state: HostState = HostState.UP
+    #: What people call it: a replica's own name; empty: nothing but its numbers.
+    title: str = ""
     markers: tuple[Marker, ...] = ()
 
 
@@ -143,6 +147,8 @@ class VolumeFacts:
 
     name: str
     members: tuple[MemberFacts, ...]
+    #: The claim that it was made for, with its namespace: what people know it by, if there is one.
+    claim: str = ""
     #: Ids of the nodes that it is attached on.
     attached_on: frozenset[int] = frozenset()
     #: How many voters, and how many up-to-date copies, a write needs.

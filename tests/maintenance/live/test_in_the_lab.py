@@ -310,3 +310,96 @@ def test_a_permission_and_a_step_that_changes_votes_do_not_pass_each_other() -> 
             assert refusals
 
     run(main, seed=1)
+
+
+def test_a_host_is_not_given_away_with_the_one_that_uses_its_volume() -> None:
+    """One restarts, is back and writes again; then the other goes, under a permission that is still good."""
+
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            members, _ = await volume(lab, CONSISTENCY, attached=False)
+            user = next(node for node in sorted(lab.cluster.nodes) if node not in members)
+            await lab.attach("v", user)
+            await lab.sleep(5)
+            assert (await lab.ask(members[1], dry_run=True)).status.code == "DISALLOW_TEMP"
+            for order in ((user, members[1]), (members[1], user)):
+                answer = await lab.ask(*order, partial=True, dry_run=True)
+                assert [permission.action.host for permission in answer.permissions] == [user]
+                assert (await lab.ask(*order, dry_run=True)).status.code == "DISALLOW_TEMP"
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_dead_host_may_be_worked_on_while_the_other_copy_is_good(used: bool) -> None:
+    """Its volume stands, or could not be written to: that is so already."""
+
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            members, used_on = await volume(lab, CONSISTENCY, attached=used)
+            dead = next(node for node in members if node != used_on)
+            await lab.power_off(dead)
+            await lab.sleep(60)
+            answer = await lab.ask(dead)
+            assert (answer.status.code, answer.status.reason) == ("ALLOW", "")
+            # The last good copy is another matter.
+            other = await lab.ask(used_on)
+            assert other.status.code == "DISALLOW_TEMP"
+
+    run(main, seed=1)
+
+
+def test_a_dead_host_with_the_only_copy_may_be_worked_on_once_its_grace_is_over() -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            (only,), _ = await volume(lab, NONE)
+            await lab.power_off(only)
+            await lab.sleep(60)
+            assert (await lab.ask(only, dry_run=True)).status.code == "DISALLOW_TEMP"
+            await lab.sleep(600)
+            assert (await lab.ask(only)).status.code == "ALLOW"
+
+    run(main, seed=1)
+
+
+def test_a_node_that_was_just_lost_is_named_as_what_is_in_the_way() -> None:
+    """Its agent still counts as heard; its peers say that it is not there."""
+
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            members, used_on = await volume(lab, BOTH)
+            lost, asked = (node for node in members if node != used_on)
+            replica = next(
+                member.name for member in (await lab.volume()).status.datamesh.members if member.node_name == lost
+            )
+            await lab.power_off(lost)
+            for _ in range(8):
+                await lab.sleep(5)
+                answer = await lab.ask(asked, dry_run=True)
+                assert answer.status.code == "DISALLOW_TEMP"
+                issue = answer.refused[0].issue
+                assert issue is not None
+                assert replica in [blocker.object for blocker in issue.blockers], (lab.sim.clock.now(), issue)
+                assert "vdisk-" not in issue.message
+
+    run(main, seed=1)
+
+
+def test_a_volume_that_can_lose_nobody_is_a_blocker_itself() -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            (only,), _ = await volume(lab, NONE, attached=False)
+            user = next(node for node in sorted(lab.cluster.nodes) if node != only)
+            await lab.attach("v", user)
+            await lab.sleep(5)
+            issue = (await lab.ask(only)).refused[0].issue
+            assert issue is not None
+            assert [(blocker.object, blocker.lock, blocker.until) for blocker in issue.blockers] == [("v", None, None)]
+            assert f"in use on {user}" in issue.message
+
+    run(main, seed=1)

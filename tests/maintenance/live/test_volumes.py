@@ -19,7 +19,7 @@ from quorate.maintenance.live import volumes
 from quorate.maintenance.live.volumes import Naming, group_info, is_group, out_of_touch
 from quorate.maintenance.model.items import GroupItem
 from quorate.maintenance.nouns import GroupInfo, VDiskId
-from quorate.maintenance.rules.volumes import is_writable
+from quorate.maintenance.rules.volumes import copies_left, is_writable
 from quorate.volumes.effective import after_losing, mesh_of
 from tests.volumes.transitions.story import VOLUME, Story
 
@@ -103,11 +103,26 @@ def test_a_silent_agents_replica_is_what_its_peers_say() -> None:
     assert out_of_touch(story.view()) == frozenset()
 
 
-def test_a_sole_member_whose_agent_is_silent_is_not_known_to_be_out_of_touch() -> None:
+def test_a_sole_member_whose_agent_is_silent_is_out_of_touch_but_missed_by_nobody() -> None:
+    """Nobody can testify: past its grace it is down, before that it may be serving."""
     story = Story(NONE, [D])
     story.lose(0)
-    assert out_of_touch(story.view()) == frozenset()
-    assert [part.state for part in shown(story).vdisks] == [HostState.DOWN]
+    assert out_of_touch(story.view()) == {"n0"}
+    info = shown(story)
+    assert [part.state for part in info.vdisks] == [HostState.DOWN]
+    assert info.volume is not None
+    assert [member.missed for member in info.volume.members] == [False]
+
+
+def test_a_good_copy_counts_although_its_side_does_not_serve() -> None:
+    story = Story(CONSISTENCY, [D, D])
+    story.lose(1)
+    facts = shown(story).volume
+    assert facts is not None
+    survivor, lost = facts.members
+    assert (survivor.connected, survivor.up_to_date, survivor.missed) == (False, True, False)
+    assert (lost.up_to_date, lost.missed) == (False, True)
+    assert copies_left(facts, frozenset({lost.vdisk})) == 1
 
 
 def test_where_it_is_in_use_or_is_meant_to_be_counts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from quorate.api.maintenance.action import HostState, LockKind, StatusCode
 from quorate.api.maintenance.broker_config import Limits
 from quorate.maintenance.messages import Action
-from quorate.maintenance.moments import FOREVER
+from quorate.maintenance.moments import FOREVER, to_datetime
 from quorate.maintenance.nouns import Species
 from tests.maintenance.rules.making import (
     DOWN,
@@ -42,6 +43,33 @@ def test_a_permission_holds_its_host_until_its_deadline_and_not_at_it() -> None:
     assert kinds(scene) == [LockKind.PERMISSION]
     assert scene.ask("h1", now=NOW + 9).code is TEMP
     assert scene.ask("h1", now=NOW + 10).code is ALLOW
+
+
+def test_a_blocker_is_told_of_until_its_work_is_over_at_the_latest_and_not_at_all_while_it_is_down() -> None:
+    """The work may begin at the deadline and last its duration; of what is down nobody knows when it is back."""
+    scene = Scene()
+    scene.group(range(1, 9))
+    scene.hold("h1", lasts=10 * MINUTE)
+
+    def until(host: str) -> datetime | None:
+        (blocker,) = scene.ask(host).refusals[0].issue.blockers
+        return blocker.until
+
+    assert until("h1") == until("h2") == to_datetime(NOW + 11 * MINUTE)
+    # The answer can change before: if nobody has begun by then.
+    assert scene.ask("h2").deadline == NOW + 10 * MINUTE
+    scene.node(1, state=DOWN)
+    assert until("h1") is None
+    assert until("h2") is None
+
+
+def test_announced_work_on_a_host_that_is_down_promises_nothing_either() -> None:
+    scene = Scene()
+    scene.group(range(1, 9))
+    scene.announce("h1")
+    assert scene.ask("h2").refusals[0].issue.blockers[0].until == to_datetime(NOW + MINUTE + 1)
+    scene.node(1, state=DOWN)
+    assert scene.ask("h2").refusals[0].issue.blockers[0].until is None
 
 
 @pytest.mark.parametrize("state", [DOWN, RESTART, UNKNOWN])

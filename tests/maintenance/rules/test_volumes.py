@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.api.maintenance.action import AvailabilityMode, LockKind, StatusCode
-from quorate.maintenance.nouns import DriveId, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
+from quorate.maintenance.nouns import DriveId, DriveInfo, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
 from quorate.maintenance.rules import may_extend
 from tests.maintenance.rules.making import DOWN, FORCE, KEEP, MAX, NOW, UP, Scene, granted, part, replace_devices
 
@@ -129,7 +129,60 @@ def test_a_volume_that_can_lose_nobody_is_named_and_refused_for_a_while() -> Non
     answer = scene(none()).ask("h1")
     assert (answer.code, answer.deadline) == (TEMP, NOW + 300_000_000)
     assert "pvc-1" in answer.reason
-    assert "in use on node 8" in answer.reason
+    assert "in use on h8" in answer.reason
+    assert [blocker.object for blocker in answer.refusals[0].issue.blockers] == ["pvc-1"]
+
+
+def test_people_are_told_the_names_that_they_gave() -> None:
+    group = availability(claim="shop/data")
+    parts = tuple(replace(one, title=f"pvc-1-{number}") for number, one in enumerate(group.vdisks))
+    made = scene(replace(group, vdisks=parts))
+    made.model.put_drive(DriveInfo(id=DriveId(2, 1), path="/dev/sdb", title="h2/1"))
+    made.model.put_vdisk(replace(parts[2], state=DOWN))
+    answer = made.ask("h1")
+    assert answer.reason.startswith("claim shop/data (volume pvc-1): pvc-1-0 cannot go")
+    assert "pvc-1-2" in answer.reason
+    assert [blocker.object for blocker in answer.refusals[0].issue.blockers] == ["pvc-1-2"]
+    made.hold(replace_devices("pdisk-2-1"))
+    answer = made.ask("h2")
+    assert "drive h2/1 (pdisk-2-1) is locked by permission bob-p-1 of bob" in answer.reason
+    assert answer.refusals[0].issue.blockers[0].object == "h2/1"
+    everything = repr([made.ask(host).refusals for host in ("h1", "h2", "h3")])
+    assert "vdisk-" not in everything
+
+
+def test_a_member_that_has_just_died_is_named_before_its_agent_is_missed() -> None:
+    """Only the kernel's rule knows of it: the node seems up, and so does its replica."""
+    group = both()
+    assert group.volume is not None
+    members = tuple(replace(one, connected=one.node != 3) for one in group.volume.members)
+    made = scene(replace(group, volume=replace(group.volume, members=members, survives=lambda lost: len(lost) < 1)))
+    answer = made.ask("h1", mode=KEEP)
+    assert answer.code is TEMP
+    assert [blocker.object for blocker in answer.refusals[0].issue.blockers] == ["vdisk-0-1-0-2-0"]
+    assert "vdisk-0-1-0-2-0 on h3 is not available" in answer.reason
+
+
+def test_a_good_copy_counts_whether_or_not_its_side_serves() -> None:
+    made = scene(consistency(attached=(), away=(2,)))
+    group = consistency(attached=(), away=(2,))
+    assert group.volume is not None
+    # Two of two are needed to serve, so the one that is left is cut off from nobody and serves nobody.
+    members = tuple(replace(one, connected=False, up_to_date=one.node == 1) for one in group.volume.members)
+    made.model.put_group(replace(group, volume=replace(group.volume, members=members)))
+    assert made.ask("h2").code is ALLOW
+    assert made.ask("h1", mode=KEEP).code is TEMP
+
+
+@pytest.mark.parametrize("attached", [(), (1,), (8,)])
+def test_what_its_peers_miss_already_on_a_node_that_is_down_cannot_be_lost_once_more(attached: tuple[int, ...]) -> None:
+    group = consistency(attached=attached, away=(2,))
+    assert group.volume is not None
+    members = tuple(replace(one, missed=one.node == 2, up_to_date=False) for one in group.volume.members)
+    made = scene(replace(group, volume=replace(group.volume, members=members)))
+    assert made.ask("h2").code is TEMP
+    made.node(2, state=DOWN, surely_down=False)
+    assert made.ask("h2").code is ALLOW
 
 
 def test_a_volume_that_is_in_use_only_where_the_host_goes_down_need_not_stay_writable() -> None:

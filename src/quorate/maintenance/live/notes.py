@@ -9,7 +9,7 @@ from typing import Any, Final
 from quorate.api import core, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
-from quorate.api.core import Lease
+from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.meta import NodeName, Resource, VolumeName
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolume, ReplicatedVolumeReplica
 from quorate.engine import Key
@@ -24,6 +24,7 @@ KINDS: Final[tuple[type[Resource], ...]] = (
     LVMLogicalVolume,
     ReplicatedVolume,
     ReplicatedVolumeReplica,
+    PersistentVolumeClaim,
     ClusterConfig,
 )
 
@@ -71,6 +72,7 @@ class Notes:
             LVMLogicalVolume: self._piece,
             ReplicatedVolume: self._volume,
             ReplicatedVolumeReplica: self._replica,
+            PersistentVolumeClaim: self._claim,
             ClusterConfig: self._config,
         }
 
@@ -105,6 +107,10 @@ class Notes:
 
     def _replica(self, replica: ReplicatedVolumeReplica) -> None:
         self.open.volumes[VolumeName(replica.spec.replicated_volume_name)] = None
+
+    def _claim(self, claim: PersistentVolumeClaim) -> None:
+        if volume := claim.spec.volume_name:
+            self.open.volumes[VolumeName(volume)] = None
 
     def _config(self, _: ClusterConfig) -> None:
         self.open.everything = True

@@ -2,8 +2,8 @@
 
 Whether a node is up is its agent's to show: while its Lease is fresh it is up, when it has fallen silent it is down, as
 far as others' limits go. Without an agent the node's own Ready condition says so. It is *surely down* only when it has
-not been Ready for longer than its grace, and every replica on it is said to be out of touch by a peer whose word
-counts: a node that merely cannot reach the API server still serves.
+not been Ready for longer than its grace, and no peer whose word counts is in touch with a replica on it: a node that
+merely cannot reach the API server still serves. Where there is no such peer, nobody can hear it at all: it is down.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NodeView:
     fresh: bool
     #: It has a volume group.
     holds_disks: bool
-    #: Every replica on it is reported disconnected by a fresh peer.
+    #: No fresh peer is in touch with any replica on it.
     out_of_touch: bool
     grace: Duration
 
@@ -59,7 +59,15 @@ def node_info(number: int, view: NodeView, now: datetime, markers: tuple[Marker,
 def drive_info(drive_id: DriveId, drive: Drive, markers: tuple[Marker, ...]) -> DriveInfo:
     """The drive, for the model, as its agent last saw it. While that is silent, peers tell of the replicas on it."""
     states = {Presence.ONLINE: HostState.UP, Presence.OFFLINE: HostState.DOWN, None: HostState.UNKNOWN}
-    return DriveInfo(id=drive_id, state=states[drive.status.presence], path=drive.spec.path, markers=markers)
+    spec = drive.spec
+    return DriveInfo(
+        id=drive_id,
+        state=states[drive.status.presence],
+        path=spec.path,
+        # As ``quorate drive`` takes it: the slot, or the device.
+        title=f"{spec.node_id}/{spec.slot or spec.path.rpartition('/')[2] or drive.name}",
+        markers=markers,
+    )
 
 
 def _state(view: NodeView) -> HostState:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from quorate.api import core, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
-from quorate.api.core import Lease
+from quorate.api.core import Lease, PersistentVolumeClaim
 from quorate.api.maintenance.action import Marker
 from quorate.api.meta import NodeName, Resource, VolumeName
 from quorate.api.scalars import MAX_MEMBERS
@@ -39,11 +39,13 @@ from quorate.volumes.view import VolumeView
 
 DRIVES_ON: Final = "drives on a node"
 GROUPS_ON: Final = "volume groups on a node"
+CLAIMS_TO: Final = "claims to a volume"
 
 #: What ``settle`` reads beside the indexes of ``quorate.volumes``.
 INDEXES: Final[tuple[Index[Any], ...]] = (
     Index(Drive, DRIVES_ON, lambda drive: (drive.spec.node_id,)),
     Index(LVMVolumeGroup, GROUPS_ON, lambda group: (group.spec.local.node_name,)),
+    Index(PersistentVolumeClaim, CLAIMS_TO, lambda claim: filter(None, (claim.spec.volume_name,))),
 )
 
 #: How the ledger's markers name a node: this, and its number.
@@ -338,6 +340,7 @@ class LiveSource:
 
     def _naming(self, reader: Reader, group: int, view: VolumeView) -> volumes.Naming:
         replicas = {each.name: each.replica for each in view.replicas}
+        claims = reader.find(PersistentVolumeClaim, CLAIMS_TO, view.name)
         return volumes.Naming(
             group=group,
             nodes={member.node_name: self.names.nodes.of(member.node_name) for member in view.members},
@@ -349,6 +352,7 @@ class LiveSource:
                 for member in view.members
             },
             markers=lambda vdisk: self._markers.get(str(vdisk), ()),
+            claim=next((f"{each.namespace}/{each.name}" for each in claims), ""),
         )
 
     def _drives_under(

@@ -4,7 +4,8 @@ Parts are the shown members: those with a disk, and the one without that breaks 
 step that is not confirmed yet concerns it as well, so it is among the members that the facts name. A volume that is
 not born yet, or is being deleted and not in use, has nothing to lose: it is no group.
 
-A member counts as connected if it is on the side that serves. Who is up but cut off from that side cannot help it.
+A member counts as connected if it is on the side that serves. Who is up but cut off from that side cannot help it; but
+its copy is there, whether or not its side serves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import Member
-from quorate.api.storage.drbd import DiskState, ReplicaType, Role
+from quorate.api.storage.drbd import ConnectionState, DiskState, ReplicaType, Role
 from quorate.locks import Change
 from quorate.maintenance.nouns import DriveId, GroupInfo, MemberFacts, VDiskId, VDiskInfo, VolumeFacts
 from quorate.placement.layout import majority
@@ -41,6 +42,8 @@ class Naming:
     drives: Mapping[ReplicaName, tuple[DriveId, ...]]
     #: By the name of a VDisk.
     markers: Callable[[VDiskId], tuple[Marker, ...]]
+    #: The claim that the volume was made for; empty: none.
+    claim: str = ""
 
     def vdisk(self, member: Member) -> VDiskId:
         """A member's name."""
@@ -76,22 +79,34 @@ def attached_on(view: VolumeView) -> tuple[NodeName, ...]:
 
 
 def out_of_touch(view: VolumeView) -> frozenset[NodeName]:
-    """Nodes whose replica is not in touch with anybody, by the word of at least one peer that counts."""
-    return frozenset(member.node_name for member in view.members if _is_out_of_touch(view, member))
+    """Nodes whose replica is silent, and that nobody whose word counts is in touch with. There may be nobody to ask."""
+    return frozenset(
+        member.node_name
+        for member in view.members
+        if not _speaks(view, member) and ConnectionState.CONNECTED not in _said_of(view, member)
+    )
 
 
-def _is_out_of_touch(view: VolumeView, member: Member) -> bool:
+def _is_missed(view: VolumeView, member: Member) -> bool:
+    """The same, by the word of at least one peer that counts."""
+    said = _said_of(view, member)
+    return not _speaks(view, member) and bool(said) and ConnectionState.CONNECTED not in said
+
+
+def _speaks(view: VolumeView, member: Member) -> bool:
     own = view.replica(member.name)
-    if own is not None and own.fresh:
-        return False
-    said = [
+    return own is not None and own.fresh
+
+
+def _said_of(view: VolumeView, member: Member) -> list[str]:
+    """How its peers whose word counts are connected with it."""
+    return [
         link.connection_state
         for other in view.replicas
         if other.name != member.name and other.report is not None
         for link in other.report.connections
         if link.peer_node_id == member.node_id
     ]
-    return bool(said) and "Connected" not in said
 
 
 def _facts(view: VolumeView, mesh: Mesh, naming: Naming, change: Change | None) -> VolumeFacts:
@@ -99,6 +114,7 @@ def _facts(view: VolumeView, mesh: Mesh, naming: Naming, change: Change | None) 
     side = effective.serving_side(mesh)
     return VolumeFacts(
         name=view.name,
+        claim=naming.claim,
         members=tuple(_member(view, naming, member, side) for member in view.members),
         attached_on=frozenset(naming.nodes[node] for node in attached_on(view)),
         quorum=majority(len(mesh.voters)),
@@ -129,6 +145,7 @@ def _member(view: VolumeView, naming: Naming, member: Member, side: Collection[i
         up_to_date=state.up and state.disk == DiskState.UP_TO_DATE,
         connected=state.up and member.node_id in side,
         tie_breaker=member.type is not _DISKFUL and not member.hidden,
+        missed=_is_missed(view, member),
     )
 
 
@@ -141,6 +158,7 @@ def _vdisk(view: VolumeView, naming: Naming, member: Member) -> VDiskInfo:
         node=naming.nodes[member.node_name],
         drives=naming.drives[member.name] if member.type is _DISKFUL else (),
         state=HostState.UP if whole else HostState.DOWN,
+        title=member.name,
         markers=naming.markers(name),
     )
 

@@ -34,12 +34,12 @@ class Item:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """For people: in the names that they gave, as far as there are any."""
         raise NotImplementedError
 
     @property
     def name(self) -> str:
-        """What it is called in requests: a host, or a device."""
+        """Only its name."""
         return self.label
 
     def set_state(self, state: HostState) -> None:
@@ -103,7 +103,7 @@ class NodeItem(Item):
 
     @property
     def label(self) -> str:
-        return f"node {self.id}" if self.info is None else f"node {self.id} ({self.info.host})"
+        return f"node {self.id}" if self.info is None else self.info.host
 
     @property
     def name(self) -> str:
@@ -151,7 +151,11 @@ class DriveItem(Item):
 
     @property
     def label(self) -> str:
-        return str(self.id)
+        return f"drive {self.info.title} ({self.id})" if self.info is not None and self.info.title else str(self.id)
+
+    @property
+    def name(self) -> str:
+        return self.info.title or str(self.id) if self.info is not None else str(self.id)
 
 
 class VDiskItem(Item):
@@ -179,7 +183,7 @@ class VDiskItem(Item):
 
     @property
     def label(self) -> str:
-        return str(self.info.id)
+        return self.info.title or str(self.info.id)
 
     def link(self) -> None:
         """It is there."""
@@ -231,5 +235,11 @@ class GroupItem:
     def label(self) -> str:
         """For people."""
         if self.volume is not None:
-            return f"volume {self.volume.name}"
+            name, claim = self.volume.name, self.volume.claim
+            return f"claim {claim} (volume {name})" if claim else f"volume {name}"
         return f"group {self.info.id} ({'' if self.species is None else self.species.word})"
+
+    @property
+    def name(self) -> str:
+        """Only its name: the claim's, if there is one."""
+        return str(self.info.id) if self.volume is None else self.volume.claim or self.volume.name

@@ -20,6 +20,8 @@ class Taken(NamedTuple):
     action: int
     #: When the permission that it would become ends.
     until: int
+    #: When the work under it is over at the latest: it may begin at the end.
+    over: int = 0
 
 
 class Tally:

@@ -76,7 +76,7 @@ class Inquiry:
         self.worked = 0
         self.action = -1
         self.horizon = now
-        self.taken = Taken(-1, now)
+        self.taken = Taken(-1, now, now)
 
     @property
     def forced(self) -> bool:
@@ -88,7 +88,7 @@ class Inquiry:
         self.action += 1
         self.costs = []
         self.horizon = later(self.now, action.duration or 0, permission_duration)
-        self.taken = Taken(self.action, later(self.now, permission_duration))
+        self.taken = Taken(self.action, later(self.now, permission_duration), self.horizon)
 
     def work(self) -> int:
         """What was done since this was last asked."""

@@ -1,9 +1,10 @@
 """What stands in somebody's way on an item: a lock that counts for them, or that the item is away.
 
-An obstacle knows when it ends, as far as anybody can: a permission at its deadline, if the item is up then; announced
-work at its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk
-or of a lock without end nobody knows: it is worth looking again after the usual time, and if somebody is before us in
-the queue also when they fall silent.
+An obstacle knows at which moment it can end: a permission at its deadline, if the item is up then; announced work at
+its end; an earlier action of the same request when the permission that it becomes ends. Of a broken disk or of a lock
+without end nobody knows: it is worth looking again after the usual time, and if somebody is before us in the queue also
+when they fall silent. ``until`` is what people are told, and promises no more than was said: work under a permission
+may begin at its deadline and last its duration; of what is down nobody knows when it is back.
 """
 
 from __future__ import annotations
@@ -36,8 +37,6 @@ class Obstacle:
     locked: bool
     #: The moment at which it ends, or at which it is worth looking again.
     ends: int
-    #: It ends then, if nothing happens before.
-    certain: bool = False
     kind: LockKind | None = None
     id: str = ""
     owner: str = ""
@@ -47,7 +46,7 @@ class Obstacle:
     member: VDiskItem | None = None
     #: What requests call it, where that is not its label.
     name: str = ""
-    #: When it ends by itself, where it is worth looking again before.
+    #: When it is over at the latest, if all goes as was said; None: nobody can say.
     until: int | None = None
     #: Down by permission for longer than was said: it is broken, whoever holds it.
     overdue: bool = False
@@ -67,8 +66,7 @@ class Obstacle:
 
     def blocker(self) -> Blocker:
         """As refusals carry it."""
-        end = self.ends if self.certain else self.until
-        until = None if end is None else to_datetime(end)
+        until = None if self.until is None else to_datetime(self.until)
         name = self.name or self.label
         return Blocker(object=name[:253], lock=self.kind, id=self.id[:160], owner=self.owner[:128], until=until)
 
@@ -101,8 +99,8 @@ def locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
     taken = inquiry.trial.taken.get(item)
     if taken is not None:
         ends, kind = inquiry.end_of(taken), LockKind.TEMPORARY
-        certain = ends < FOREVER
-        yield Obstacle(item.label, True, ends, certain=certain, kind=kind, taken=taken, name=item.name)
+        until = taken.over if ends < FOREVER and taken.over < FOREVER else None
+        yield Obstacle(item.label, True, ends, kind=kind, taken=taken, name=item.name, until=until)
 
 
 def stored_locks_on(inquiry: Inquiry, item: Item) -> Iterator[Obstacle]:
@@ -172,20 +170,26 @@ def _may_be_locked(inquiry: Inquiry, item: Item) -> bool:
 
 
 def _held(inquiry: Inquiry, item: Item, lock: Held) -> Obstacle:
-    certain = inquiry.now < lock.deadline < FOREVER
-    # Without end, or it went down under the permission: the work should be over in time, but the lock stays until its
-    # owner gives it back, or the item is up.
+    # The work may begin at the deadline, and last as long as was said.
     expected = later(lock.deadline, lock.duration)
-    ends = lock.deadline if certain else min(expected, inquiry.retry_at) if expected > inquiry.now else inquiry.retry_at
-    overdue = item.state is not HostState.UP and expected <= inquiry.now
-    return replace(_by(item, lock, LockKind.PERMISSION, ends, certain=certain), overdue=overdue)
+    if item.state is HostState.UP:
+        # At its deadline it lets go, if nothing is down then.
+        ends = lock.deadline if lock.deadline < FOREVER else inquiry.retry_at
+        until = expected if expected < FOREVER else None
+        return _by(item, lock, LockKind.PERMISSION, ends, until=until)
+    # It went down under the permission: the work should be over in time, but the lock stays until its owner gives it
+    # back, or the item is up.
+    overdue = expected <= inquiry.now
+    ends = inquiry.retry_at if overdue else min(expected, inquiry.retry_at)
+    return replace(_by(item, lock, LockKind.PERMISSION, ends), overdue=overdue)
 
 
 def _announced(inquiry: Inquiry, item: Item, lock: Announced) -> Obstacle:
     # It still counts at its last microsecond.
     ends = later(lock.end, 1)
-    certain = ends < FOREVER
-    return _by(item, lock, LockKind.NOTIFICATION, ends if certain else inquiry.retry_at, certain=certain)
+    if ends == FOREVER:
+        return _by(item, lock, LockKind.NOTIFICATION, inquiry.retry_at)
+    return _by(item, lock, LockKind.NOTIFICATION, ends, until=ends if item.state is HostState.UP else None)
 
 
 def _queued_before(inquiry: Inquiry, item: Item, queue: Sequence[Queued]) -> Iterator[Obstacle]:
@@ -202,8 +206,8 @@ def _queued_before(inquiry: Inquiry, item: Item, queue: Sequence[Queued]) -> Ite
 
 def _queued(inquiry: Inquiry, item: Item, lock: Queued) -> Obstacle:
     silent = inquiry.model.blocks_until(lock.id)
-    obstacle = _by(item, lock, LockKind.SCHEDULED_REQUEST, queue_moves(inquiry, lock.id), certain=False)
-    return replace(obstacle, until=silent) if silent < FOREVER else obstacle
+    until = silent if silent < FOREVER else None
+    return _by(item, lock, LockKind.SCHEDULED_REQUEST, queue_moves(inquiry, lock.id), until=until)
 
 
 def queue_moves(inquiry: Inquiry, request_id: str) -> int:
@@ -216,5 +220,5 @@ def queue_moves(inquiry: Inquiry, request_id: str) -> int:
     return known
 
 
-def _by(item: Item, lock: Lock, kind: LockKind, ends: int, *, certain: bool) -> Obstacle:
-    return Obstacle(item.label, True, ends, certain, kind, lock.id, lock.owner, name=item.name)
+def _by(item: Item, lock: Lock, kind: LockKind, ends: int, *, until: int | None = None) -> Obstacle:
+    return Obstacle(item.label, True, ends, kind, lock.id, lock.owner, name=item.name, until=until)

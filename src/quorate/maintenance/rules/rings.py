@@ -81,7 +81,7 @@ def _obstacle(inquiry: Inquiry, number: int, ring: Ring) -> Obstacle | None:
         return None
     cool = later(max((node.info.start_time for node in nodes if node.info is not None), default=0), COOL_DOWN)
     if cool >= inquiry.now:
-        return Obstacle(f"ring {number}, cooling down after a start", False, later(cool, 1), certain=True)
+        return Obstacle(f"ring {number}, cooling down after a start", False, later(cool, 1), until=later(cool, 1))
     return None
 
 

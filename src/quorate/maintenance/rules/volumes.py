@@ -17,7 +17,8 @@ the mode (``checks`` has the one exception); a member's first synchronisation co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 
 from quorate.api.maintenance.action import AvailabilityMode, HostState, IssueType, LockKind, StatusCode
@@ -33,7 +34,7 @@ def objection_to_step(inquiry: Inquiry, group: GroupItem) -> Objection | None:
     facts = group.volume
     if facts is None or not facts.unconfirmed_step or inquiry.ideal:
         return None
-    obstacle = _transition(inquiry, facts, facts.unconfirmed_step)
+    obstacle = _transition(inquiry, group, facts.unconfirmed_step)
     message = f"{group.label} is being changed, and not all its members have confirmed it: {facts.unconfirmed_step}"
     return Objection(StatusCode.DISALLOW_TEMP, IssueType.GENERIC, message, (obstacle,), inquiry.retry_at)
 
@@ -56,7 +57,7 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
         return None
     obstacles = obstacles_beside(inquiry, part)
     if facts.synchronizing and not inquiry.ideal:
-        obstacles.append(_transition(inquiry, facts, f"{facts.synchronizing} gets its first copy"))
+        obstacles.append(_transition(inquiry, group, f"{facts.synchronizing} gets its first copy"))
 
     def keeps(left: Sequence[Obstacle]) -> bool:
         return not any(other.taken is not None for other in left) and serves(left)
@@ -68,14 +69,31 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
             return False
         return keeps(left) or (inquiry.forced and not any(stops_force(inquiry, other) for other in left))
 
-    beside = f": {told(obstacles)}" if obstacles else ""
-    why = "" if serves(obstacles) else _why(facts, in_use)
+    stays = serves(obstacles)
+    shown = obstacles if stays else [*obstacles, *_cut_off(inquiry, group, part, obstacles)]
+    beside = f": {told(shown)}" if shown else ""
+    why = "" if stays else _why(inquiry, facts, in_use)
     if allows(obstacles):
         if inquiry.forced and not inquiry.ideal and not keeps(obstacles):
             inquiry.costs.append(f"{group.label} goes without {part.label}{why}{beside}")
         return None
     message = f"{group.label}: {part.label} cannot go under {mode}{why}{beside}"
-    return weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
+    objection = weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
+    # Where nothing else is amiss there is still somebody to ask: whoever uses the volume.
+    itself = Obstacle(group.label, False, inquiry.retry_at, name=group.name)
+    return replace(objection, obstacles=shown or (itself,))
+
+
+def _cut_off(inquiry: Inquiry, group: GroupItem, part: VDiskItem, known: Sequence[Obstacle]) -> Iterable[Obstacle]:
+    """Members that do not help although they seem to be up: one that has just died, before its agent is missed."""
+    facts = group.volume
+    assert facts is not None
+    counted = {part.id, *(other.member.id for other in known if other.member is not None)}
+    away = {member.vdisk for member in facts.members if not member.connected and member.vdisk not in counted}
+    for member in group.members:
+        if member.id in away:
+            label = f"{member.label} on {member.node.label}"
+            yield Obstacle(label, False, inquiry.retry_at, member=member, name=member.name)
 
 
 def _is_missed(facts: VolumeFacts, part: VDiskItem) -> bool:
@@ -131,12 +149,12 @@ def copies_left(facts: VolumeFacts, lost: frozenset[VDiskId]) -> int:
     return sum(member.voter and member.up_to_date for member in facts.members if member.vdisk not in lost)
 
 
-def _why(facts: VolumeFacts, in_use: frozenset[int]) -> str:
+def _why(inquiry: Inquiry, facts: VolumeFacts, in_use: frozenset[int]) -> str:
     if in_use:
-        return f", because it is in use on node {min(in_use)} and could not be written to any more"
+        where = inquiry.model.known_node(min(in_use)).label
+        return f", because it is in use on {where} and could not be written to any more"
     return f", because fewer than {facts.copies_kept} up-to-date copies would stay"
 
 
-def _transition(inquiry: Inquiry, facts: VolumeFacts, what: str) -> Obstacle:
-    label = f"volume {facts.name}"
-    return Obstacle(label, True, inquiry.retry_at, kind=LockKind.TRANSITION, id=what, name=facts.name)
+def _transition(inquiry: Inquiry, group: GroupItem, what: str) -> Obstacle:
+    return Obstacle(group.label, True, inquiry.retry_at, kind=LockKind.TRANSITION, id=what, name=group.name)
