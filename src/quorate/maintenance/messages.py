@@ -276,6 +276,8 @@ class DeviceState(Struct):
     state: HostState
     timestamp: int = 0
     markers: tuple[Marker, ...] = ()
+    #: What people call it, if that is something else.
+    title: str = ""
 
 
 class NodeState(Struct):
@@ -437,6 +439,8 @@ class Change(Struct):
     owner: str = ""
     object_uid: str = ""
     answer: PermissionResponse | None = None
+    #: The answer is the same, and only why is not.
+    only_reasons: bool = False
 
 
 class PlanRequest(Struct):

@@ -21,8 +21,8 @@ from quorate.maintenance.messages import (
     SetConfig,
     SetMarker,
 )
-from quorate.maintenance.nouns import DriveId, DriveInfo
-from tests.maintenance.broker.desk import ANYONE, BEGIN, SETTINGS, Desk
+from quorate.maintenance.nouns import DriveId, DriveInfo, NodeInfo
+from tests.maintenance.broker.desk import ANYONE, BEGIN, SETTINGS, Desk, replacement
 
 BROKEN, FAULTY, ACTIVE, INACTIVE = Marker
 ADMIN = Caller(name="root", admin=True)
@@ -218,3 +218,14 @@ async def test_limits_that_are_set_count_at_once(desk: Desk) -> None:
     limits = Limits(disabled_nodes_limit=1, disabled_nodes_ratio_limit=0)
     await desk.broker.set_config(SetConfig(config=replace(SETTINGS, cluster_limits=limits)), ANYONE)
     assert (await desk.ask("h2")).status.code is StatusCode.DISALLOW_TEMP
+
+
+async def test_the_log_calls_things_as_people_do(desk: Desk) -> None:
+    desk.model.put_drive(DriveInfo(id=DriveId(3, 1), title="rack-7/2"))
+    desk.model.put_node(NodeInfo(id=4, host="node-9"))
+    await desk.ask(replacement("pdisk-3-1"))
+    await mark(desk, FAULTY, drives=("pdisk-3-1",), nodes=(4,))
+    told = [line.message for line in await desk.log.tail(LogTailRequest())]
+    assert "alice-p-1 granted: REPLACE_DEVICES drive rack-7/2 (pdisk-3-1)" in told
+    assert any(message.startswith("drive rack-7/2 (pdisk-3-1): MARKER_DISK_FAULTY set by") for message in told)
+    assert any(message.startswith("node-9: MARKER_DISK_FAULTY set by") for message in told)

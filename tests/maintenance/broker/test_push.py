@@ -162,3 +162,24 @@ async def test_nothing_is_weighed_while_nobody_watches(desk: Desk, monkeypatch: 
 async def test_a_broker_that_does_not_lead_has_nothing_to_watch(desk: Desk) -> None:
     desk.broker.step_down("another leads")
     assert [change async for change in desk.broker.changes()] == []
+
+
+async def test_who_shows_reasons_is_told_when_a_request_waits_for_somebody_else(desk: Desk) -> None:
+    await desk.ask("h1")
+    await desk.ask("h2", user="bob", schedule=True)
+    async with aclosing(desk.broker.changes(reasons=True)) as shows, aclosing(desk.broker.changes()) as waits:
+        await desk.settle()
+        await desk.done("alice-p-1")
+        await desk.ask("h3", user="carol", priority=-1)
+        await desk.settle()
+        answers = [change for change in await told(desk, shows) if change.verb is ANSWER and change.owner == "bob"]
+        blockers = [
+            blocker.id
+            for change in answers
+            if change.answer is not None
+            for action in change.answer.refused
+            if action.issue is not None
+            for blocker in action.issue.blockers
+        ]
+        assert blockers[-1:] == ["carol-p-2"]
+        assert not any(change.only_reasons for change in await told(desk, waits))

@@ -353,3 +353,35 @@ def test_what_makes_no_sense_is_answered_once_and_kept_nowhere() -> None:
                 await lab.until_no_object(PermissionRequest, name)
 
     run(main, seed=1)
+
+
+def test_why_something_is_refused_is_told_anew_when_that_changes() -> None:
+    """Of requests by objects and of those that came over another interface, without anybody asking again."""
+
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim) as lab:
+            await lab.apply("first", "node-1")
+            await lab.until_code("first", "ALLOW")
+            await lab.apply("second", "node-2", user="bob")
+            await lab.until_code("second", "DISALLOW_TEMP")
+            stored = await lab.ask("node-3", schedule=True)
+            await lab.sleep(2)
+            shown = "r-" + stored.request_id.rpartition("-")[2]
+
+            async def blockers(name: str) -> dict[str, bool]:
+                [refused] = (await lab.store.get(PermissionRequest, name)).status.refused
+                return {blocker.object: blocker.until is not None for blocker in refused.issue.blockers}
+
+            assert await blockers("second") == {"node-1": True}
+            assert (await blockers(shown))["node-1"] is True
+            written = lab.broker_of.broker.ledger.revision
+            # It goes down under its permission: nobody knows when it is back.
+            await lab.power_off("node-1")
+            await lab.sleep(60)
+            assert await blockers("second") == {"node-1": False}
+            assert (await blockers(shown))["node-1"] is False
+            assert lab.broker_of.broker.ledger.revision == written
+            second = await lab.store.get(PermissionRequest, "second")
+            assert second.status.code == "DISALLOW_TEMP"
+
+    run(main, seed=1)

@@ -81,10 +81,15 @@ def state(where: Where, hosts: tuple[str, ...], output: str) -> None:
 
 def _devices(host: wire.Host) -> list[str]:
     return [
-        ":".join((device.name, device.state if device.state != "UP" else "", *device.markers)).replace("::", ":")
+        ":".join((_called(device), device.state if device.state != "UP" else "", *device.markers)).replace("::", ":")
         for device in host.devices
         if device.state != "UP" or device.markers
     ]
+
+
+def _called(device: wire.Device) -> str:
+    """As people call it, and as requests do."""
+    return f"{device.title}({device.name})" if device.title else device.name
 
 
 @click.command()

@@ -185,6 +185,7 @@ class Device(Message, frozen=True):
     name: str = ""
     state: str = ""
     markers: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Location(Message, frozen=True):

@@ -221,9 +221,12 @@ class Broker:
         self._core.model.configure(config)
         self._push.wake()
 
-    def changes(self, *, user: str = "", request_id: str = "") -> Watcher:
-        """What changes from now on; of one user's or of one request, if given: these count as asked for meanwhile."""
-        watcher = self._core.watchers.add(user=user, request_id=request_id)
+    def changes(self, *, user: str = "", request_id: str = "", reasons: bool = False) -> Watcher:
+        """What changes from now on; of one user's or of one request, if given: these count as asked for meanwhile.
+
+        ``reasons``: also when a request would still be refused, but for another reason.
+        """
+        watcher = self._core.watchers.add(user=user, request_id=request_id, reasons=reasons)
         if self._core.lost:
             watcher.end()
         self._push.greet(watcher)

@@ -177,7 +177,7 @@ class Core:
         self._ledger = None
         self.on_change()
         for permission in lapsed.permissions:
-            message = f"{permission.id} ended (EXPIRED): {describe(permission.action)}"
+            message = f"{permission.id} ended (EXPIRED): {describe(self.model, permission.action)}"
             data = {**to_builtins(permission), "why": "EXPIRED"}
             self.unwritten.append(Record(now, RecordType.PERMISSION_ENDED, message, data))
         for kind, verb, entries in (

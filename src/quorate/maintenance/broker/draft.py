@@ -33,6 +33,7 @@ from quorate.maintenance.entries import (
 from quorate.maintenance.evaluation import Grant
 from quorate.maintenance.messages import Action, Change, ChangeKind, ChangeVerb
 from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.model.lookup import device_label
 from quorate.maintenance.moments import FOREVER, later
 from quorate.maintenance.rules import is_down
 
@@ -113,7 +114,8 @@ class Draft:
         self._put(self.book.permissions, entry.id, entry)
         self.grew = True
         self.granted += 1
-        told = f"{entry.id} granted: {describe(given.action)}{f', by force: {given.cost}' if given.cost else ''}"
+        by_force = f", by force: {given.cost}" if given.cost else ""
+        told = f"{entry.id} granted: {describe(self._model, given.action)}{by_force}"
         self._record(RecordType.PERMISSION_GRANTED, told, permission_data(entry))
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ADDED, entry)
         return entry
@@ -124,7 +126,7 @@ class Draft:
         self._after.append(lambda: self._release(entry.id))
         self._record(
             RecordType.PERMISSION_ENDED,
-            f"{entry.id} ended ({why}): {describe(entry.action)}",
+            f"{entry.id} ended ({why}): {describe(self._model, entry.action)}",
             {**permission_data(entry), "why": why},
         )
         self._tell(ChangeKind.PERMISSION, ChangeVerb.ENDED, entry)
@@ -379,9 +381,10 @@ def _locks_the_same(one: RequestEntry, other: RequestEntry) -> bool:
     return all(bare(mine) == bare(theirs) for mine, theirs in zip(one.actions, other.actions, strict=True))
 
 
-def describe(action: Action) -> str:
+def describe(model: ClusterModel, action: Action) -> str:
     """For a person: the deed and the place."""
-    where = ", ".join(filter(None, (action.host or action.tenant, *action.services, *action.devices[:3])))
+    devices = (device_label(model, name, action.host) for name in action.devices[:3])
+    where = ", ".join(filter(None, (action.host or action.tenant, *action.services, *devices)))
     more = f" and {len(action.devices) - 3} more" if len(action.devices) > 3 else ""
     return f"{action.type} {where}{more}"
 

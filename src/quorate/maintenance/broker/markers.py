@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from quorate.api.maintenance.action import StatusCode
 from quorate.api.maintenance.log_record import RecordType
@@ -15,12 +16,17 @@ from quorate.maintenance.broker.draft import Draft
 from quorate.maintenance.broker.turns import Turns
 from quorate.maintenance.entries import MarkerEntry
 from quorate.maintenance.messages import Caller, MarkedItems, MarkerResponse, SetMarker
+from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.model.lookup import device_label
 from quorate.maintenance.nouns import DriveId, VDiskId, parse_device
+
+#: How a marker names a node: this, and its number.
+NODE_ITEM: Final = "node-"
 
 
 def node_item(node_id: int) -> str:
     """How a marker names a node."""
-    return f"node-{node_id}"
+    return f"{NODE_ITEM}{node_id}"
 
 
 class Markers:
@@ -39,7 +45,9 @@ class Markers:
         items = tuple(dict.fromkeys(self._items(asked.items)))
         if not items:
             raise wrong("Items is empty: say which hosts, nodes, drives or replicas")
-        await self._turns.take(lambda draft: _change(draft, asked, items, who, verified), weighs=False)
+        await self._turns.take(
+            lambda draft: _change(draft, self._core.model, asked, items, who, verified), weighs=False
+        )
         return MarkerResponse(status=OK)
 
     def _who(self, asked: SetMarker, caller: Caller) -> tuple[str, bool]:
@@ -77,7 +85,9 @@ class Markers:
             yield str(vdisk)
 
 
-def _change(draft: Draft, asked: SetMarker, items: tuple[str, ...], who: str, verified: bool) -> None:
+def _change(
+    draft: Draft, model: ClusterModel, asked: SetMarker, items: tuple[str, ...], who: str, verified: bool
+) -> None:
     assert asked.marker is not None
     by_monitor = who == MONITOR
     for item in items:
@@ -96,14 +106,24 @@ def _change(draft: Draft, asked: SetMarker, items: tuple[str, ...], who: str, ve
                 continue
             draft.mark(marker)
         if changes or not asked.reset:
-            _note(draft, asked, item, before, who, verified)
+            _note(draft, _label(model, item), asked, item, before, who, verified)
 
 
-def _note(draft: Draft, asked: SetMarker, item: str, before: list[MarkerEntry], who: str, verified: bool) -> None:
+def _label(model: ClusterModel, item: str) -> str:
+    """What people call it. A node's number is not the one in its host's name."""
+    number = item.removeprefix(NODE_ITEM)
+    if item.startswith(NODE_ITEM) and number.isdecimal() and (node := model.node(int(number))) is not None:
+        return node.host
+    return device_label(model, item)
+
+
+def _note(
+    draft: Draft, label: str, asked: SetMarker, item: str, before: list[MarkerEntry], who: str, verified: bool
+) -> None:
     after = [entry for key in ((item, False), (item, True)) if (entry := draft.book.markers.get(key)) is not None]
     draft.record(
         RecordType.MARKERS_MODIFICATION,
-        f"{item}: {asked.marker} {'reset' if asked.reset else 'set'} by {who}",
+        f"{label}: {asked.marker} {'reset' if asked.reset else 'set'} by {who}",
         {
             "item": item,
             "before": [str(entry.marker) for entry in before],

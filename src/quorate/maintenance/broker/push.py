@@ -1,4 +1,4 @@
-"""Tells watchers when a stored request would now be answered otherwise than before. It grants nothing.
+"""Tells watchers when a stored request would now be answered otherwise than before, also why. It grants nothing.
 
 Runs, if somebody watches, when the cluster or a lock has changed, or when the moment has come at which an answer can.
 One request is weighed at a time, in slices, and everybody else goes on in between; a pass that took long is followed
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from quorate.api.maintenance.action import StatusCode
+from quorate.api.maintenance.action import Blocker, Issue, LockKind, StatusCode
 from quorate.api.struct import replace
 from quorate.maintenance.broker.answers import WAITING, bare, tried
 from quorate.maintenance.broker.core import Core
@@ -24,10 +24,11 @@ from quorate.maintenance.slices import Disturbed, weigh
 _SHORT: Final = 0.01
 _PAUSES: Final = 4.0
 
-_Answer = tuple[StatusCode, tuple[Action, ...]]
+#: What is answered, what would be granted, and why the rest is not.
+_Answer = tuple[StatusCode, tuple[Action, ...], tuple[Issue, ...]]
 
 #: What the owner of a stored request has been told: not now.
-_NOT_NOW: Final[_Answer] = (StatusCode.DISALLOW_TEMP, ())
+_NOT_NOW: Final = (StatusCode.DISALLOW_TEMP, ())
 
 
 class Push:
@@ -49,7 +50,7 @@ class Push:
     def greet(self, watcher: Watcher) -> None:
         """Somebody has begun to watch: they learn what others were told already."""
         for answer, change in self._told.values():
-            if answer != _NOT_NOW and watcher.interested(change):
+            if answer[:2] != _NOT_NOW and watcher.interested(change):
                 watcher.tell(change)
         self.wake()
 
@@ -93,8 +94,9 @@ class Push:
         if core.book.requests.get(entry.id) is not entry:
             return
         self._next = min(self._next, *(refusal.deadline or FOREVER for refusal in evaluation.refusals), FOREVER)
-        answer = evaluation.code, tuple(grant.action for grant in evaluation.grants)
-        before, _ = self._told.get(entry.id, (_NOT_NOW, None))
+        answer = evaluation.code, tuple(grant.action for grant in evaluation.grants), _why(evaluation.left)
+        known = self._told.get(entry.id)
+        before = known[0] if known is not None else (*_NOT_NOW, _why(entry.actions))
         if answer == before:
             return
         change = Change(
@@ -104,6 +106,20 @@ class Push:
             owner=entry.owner,
             object_uid=entry.object_uid,
             answer=tried(core.model, evaluation, now, request_id=entry.id if evaluation.code in WAITING else ""),
+            only_reasons=answer[:2] == before[:2],
         )
         self._told[entry.id] = answer, change
         core.tell([change])
+
+
+def _why(actions: tuple[Action, ...]) -> tuple[Issue, ...]:
+    """Why these are refused, but for what moves on whenever somebody asks: when a place in the queue falls silent."""
+    return tuple(
+        replace(action.issue, blockers=tuple(map(_standing_still, action.issue.blockers)))
+        for action in actions
+        if action.issue is not None
+    )
+
+
+def _standing_still(blocker: Blocker) -> Blocker:
+    return replace(blocker, until=None) if blocker.lock is LockKind.SCHEDULED_REQUEST else blocker

@@ -40,7 +40,11 @@ def _node(model: ClusterModel, node: NodeInfo, book: Book, now: int) -> NodeStat
     found: tuple[DriveInfo | VDiskInfo, ...] = (*model.drives_of(node.id), *model.vdisks_of(node.id))
     devices = tuple(
         DeviceState(
-            name=str(device.id), state=device.state, timestamp=now, markers=_of_device(device, node_item(node.id), book)
+            name=str(device.id),
+            title=device.title,
+            state=device.state,
+            timestamp=now,
+            markers=_of_device(device, node_item(node.id), book),
         )
         for device in found
     )

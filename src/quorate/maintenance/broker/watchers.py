@@ -16,7 +16,8 @@ BACKLOG: Final = 10_000
 class Watcher:
     """One of them: an async iterator of changes. Close it (``aclosing``) to stop."""
 
-    def __init__(self, watchers: Watchers, *, user: str, request_id: str) -> None:
+    def __init__(self, watchers: Watchers, *, user: str, request_id: str, reasons: bool) -> None:
+        self.reasons = reasons
         self.user = user
         self.request_id = request_id
         self._watchers = watchers
@@ -25,6 +26,8 @@ class Watcher:
 
     def interested(self, change: Change) -> bool:
         """Whether it is to be told."""
+        if change.only_reasons and not self.reasons:
+            return False
         if self.request_id and (change.kind is not ChangeKind.REQUEST or change.id != self.request_id):
             return False
         return not self.user or change.owner == self.user
@@ -72,9 +75,9 @@ class Watchers:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def add(self, *, user: str, request_id: str) -> Watcher:
-        """One more."""
-        watcher = Watcher(self, user=user, request_id=request_id)
+    def add(self, *, user: str, request_id: str, reasons: bool) -> Watcher:
+        """One more; ``reasons``: also when an answer is the same, but for another reason."""
+        watcher = Watcher(self, user=user, request_id=request_id, reasons=reasons)
         self._all.append(watcher)
         return watcher
 

@@ -10,7 +10,7 @@ Asking twice is harmless: the ledger knows the object by its uid. So nothing her
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
@@ -71,6 +71,11 @@ class Asking(Generic[A]):
         """There is reason to ask again."""
         if uid in self._answers or uid in self._under_way:
             self._stale.add(uid)
+
+    def amend(self, uid: str, amended: Callable[[A], A]) -> None:
+        """The last answer is the same, but some of its words are not."""
+        if (known := self._answers.get(uid)) is not None:
+            self._answers[uid] = replace(known, said=amended(known.said))
 
     def forget(self, uid: str) -> None:
         """The object is gone."""

@@ -179,7 +179,7 @@ class LiveBroker:
 
     async def _listen(self) -> None:
         """Hear of everything that is decided, for as long as we lead."""
-        changes = self.broker.changes()
+        changes = self.broker.changes(reasons=True)
         self._objects.wake_all()
         async for change in changes:
             if change.kind is ChangeKind.MARKER:

@@ -29,6 +29,7 @@ from quorate.maintenance.messages import (
     ManageRequest,
     NotificationCommand,
     PermissionCommand,
+    PermissionResponse,
     RequestCommand,
     Status,
 )
@@ -54,6 +55,8 @@ class LedgerObjects:
         self._model = model
         self._entries = entries = Reading(lambda: broker.ledger)
         self._reader: Reader | None = None
+        #: By the id of a stored request: what it would be answered now, where that is not what it was answered last.
+        self._answers: dict[str, PermissionResponse] = {}
         self._asked = Requests(broker, entries, start, clock)
         self._told = Notices(broker, entries, start, clock)
         self._markers = MarkerProjection(lambda: broker.ledger, names_)
@@ -104,6 +107,7 @@ class LedgerObjects:
 
     def begin(self) -> None:
         """A new term: nothing is known of what was asked in another."""
+        self._answers.clear()
         self._asked.asking.begin()
         self._told.asking.begin()
         for projection in self._projections:
@@ -126,6 +130,7 @@ class LedgerObjects:
                 _wake(self._permissions, change.id)
                 self._requests.wake_all()
             case ChangeKind.REQUEST:
+                self._note_answer(change)
                 _wake(self._requests, change.id)
                 self._requests.wake_all()
                 self._wake_queue()
@@ -138,9 +143,15 @@ class LedgerObjects:
             case ChangeKind.CONFIG:
                 pass
         if change.object_uid:
-            if change.verb is ChangeVerb.ANSWER:
-                self._asked.asking.expire(change.object_uid)
+            if change.verb is ChangeVerb.ANSWER and change.answer is not None:
+                self._asked.told(change.object_uid, change.answer)
             self._wake_asker(change.object_uid)
+
+    def _note_answer(self, change: Change) -> None:
+        if change.verb is ChangeVerb.ANSWER and change.answer is not None:
+            self._answers[change.id] = change.answer
+        else:
+            self._answers.pop(change.id, None)
 
     def _wake_asker(self, uid: str) -> None:
         assert self._reader is not None
@@ -168,7 +179,8 @@ class LedgerObjects:
         entry = entries.requests.get(name)
         if entry is None:
             return None
-        return shown.request(entry, name, entries.places[entry.id], entries.got.get(entry.id, ()))
+        got, now = entries.got.get(entry.id, ()), self._answers.get(entry.id)
+        return shown.request(entry, name, entries.places[entry.id], got, now=now)
 
     def _notification(self, name: str) -> Notification | None:
         entry = self._entries().notifications.get(name)

@@ -10,7 +10,7 @@
 |                                                          | then our finalizer                                        |
 
 The status is the last answer. What changes without an answer is read from the ledger: the place in the queue, and which
-permissions are still in force.
+permissions are still in force. Why something is refused is told anew whenever the broker would say something else.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from quorate.api import conditions
@@ -100,6 +101,13 @@ class Requests(Applied[PermissionRequest, PermissionResponse, Held]):
         spec = subject.spec
         return self._broker.submit(words.asked_by(spec), Caller(name=spec.user), object_uid=subject.metadata.uid)
 
+    def told(self, uid: str, now: PermissionResponse) -> None:
+        """The broker would answer so now. Only where something is granted, or nothing ever will be, is it asked."""
+        if now.permissions or now.status.code is not StatusCode.DISALLOW_TEMP:
+            self.asking.expire(uid)
+        else:
+            self.asking.amend(uid, partial(_with_reasons, now))
+
     def decided(self, view: RequestView, now: datetime) -> Plan:
         request, again = view.subject, retry_after(view, now)
         if view.answer is None or view.stale or view.answer.generation != request.metadata.generation or again == 0.0:
@@ -107,6 +115,12 @@ class Requests(Applied[PermissionRequest, PermissionResponse, Held]):
         status = composed(view, view.answer.said, now)
         written = PatchStatus(request, replace(request, status=status))
         return Plan(status=written, events=_events(request, status), requeue_after=again)
+
+
+def _with_reasons(now: PermissionResponse, before: PermissionResponse) -> PermissionResponse:
+    """What was granted before stays so."""
+    status = now.status if before.status.code is now.status.code else before.status
+    return replace(before, status=status, refused=now.refused, deadline=now.deadline)
 
 
 def retry_after(view: RequestView, now: datetime) -> float | None:

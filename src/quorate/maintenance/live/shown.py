@@ -16,8 +16,11 @@ from quorate.api.maintenance.permission_request import (
 )
 from quorate.api.maintenance.walle_task import WalleTaskSpec, WalleTaskState, WalleTaskStatus
 from quorate.api.meta import ObjectMeta
+from quorate.api.struct import replace
+from quorate.maintenance.broker.answers import bare
 from quorate.maintenance.entries import NotificationEntry, PermissionEntry, RequestEntry, TaskEntry
 from quorate.maintenance.live import words
+from quorate.maintenance.messages import PermissionResponse
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import to_datetime
 
@@ -50,9 +53,18 @@ def permission(entry: PermissionEntry, name: str, model: ClusterModel, *, held_d
     )
 
 
-def request(entry: RequestEntry, name: str, place: int, permissions: tuple[PermissionEntry, ...]) -> PermissionRequest:
-    """A stored request: what is left of it, and why."""
-    reasons = [action.issue.message for action in entry.actions if action.issue is not None]
+def request(
+    entry: RequestEntry,
+    name: str,
+    place: int,
+    permissions: tuple[PermissionEntry, ...],
+    *,
+    now: PermissionResponse | None = None,
+) -> PermissionRequest:
+    """A stored request: what is left of it, and why. ``now``: what it would be answered, if that is known."""
+    said = {bare(action): action.issue for action in now.refused} if now is not None else {}
+    left = tuple(replace(action, issue=said.get(bare(action))) for action in entry.actions) if said else entry.actions
+    reasons = [action.issue.message for action in left if action.issue is not None]
     return PermissionRequest(
         metadata=ObjectMeta(name=name),
         spec=PermissionRequestSpec(
@@ -74,8 +86,7 @@ def request(entry: RequestEntry, name: str, place: int, permissions: tuple[Permi
             position=place,
             permissions=tuple(each.id for each in permissions),
             refused=tuple(
-                RefusedAction(action=words.shown(action), issue=action.issue or Issue())
-                for action in entry.actions[:REFUSED]
+                RefusedAction(action=words.shown(action), issue=action.issue or Issue()) for action in left[:REFUSED]
             ),
         ),
     )

@@ -109,6 +109,12 @@ def device(model: ClusterModel, action: Action, name: str) -> DriveItem | VDiskI
     return next((drive for drive in drives if drive.info is not None and name and drive.info.path == name), None)
 
 
+def device_label(model: ClusterModel, name: str, host: str = "") -> str:
+    """What people call a device; one that is not there is called as it was named."""
+    found = device(model, Action(host=host), name)
+    return name if found is None else found.label
+
+
 def _devices(model: ClusterModel, action: Action) -> tuple[Item, ...] | Unresolved:
     if action.host and not model.node_items(action.host):
         return Unresolved(

@@ -20,6 +20,7 @@ from quorate.maintenance.broker.ports import Log
 from quorate.maintenance.entries import MarkerEntry
 from quorate.maintenance.messages import Caller, MarkedItems, SetMarker
 from quorate.maintenance.model import ClusterModel
+from quorate.maintenance.model.lookup import device_label
 from quorate.maintenance.moments import SECOND
 from quorate.maintenance.monitor import memory
 from quorate.maintenance.monitor.absences import Absences
@@ -207,7 +208,8 @@ class Monitor:
             "after": str(thought.marker) if thought.marker is not None else "",
             "reason": thought.reason,
         }
-        told = f"{drive}: {thought.marker}: {thought.reason}" if thought.marker is not None else f"{drive}: well again"
+        label = device_label(self._model, str(drive))
+        told = f"{label}: {thought.marker}: {thought.reason}" if thought.marker is not None else f"{label}: well again"
         self._log.record(self._broker.now(), RecordType.PDISK_MONITOR_ACTION, told, data)
 
     def _tell(self, held: dict[DriveId, str]) -> None:

@@ -524,16 +524,18 @@ class TServiceState(_message.Message):
     def __init__(self, Name: _Optional[str] = ..., State: _Optional[_Union[EState, str]] = ..., Version: _Optional[str] = ..., Timestamp: _Optional[int] = ...) -> None: ...
 
 class TDeviceState(_message.Message):
-    __slots__ = ("Name", "State", "Timestamp", "Markers")
+    __slots__ = ("Name", "State", "Timestamp", "Markers", "Title")
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     MARKERS_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
     Name: str
     State: EState
     Timestamp: int
     Markers: _containers.RepeatedScalarFieldContainer[EMarker]
-    def __init__(self, Name: _Optional[str] = ..., State: _Optional[_Union[EState, str]] = ..., Timestamp: _Optional[int] = ..., Markers: _Optional[_Iterable[_Union[EMarker, str]]] = ...) -> None: ...
+    Title: str
+    def __init__(self, Name: _Optional[str] = ..., State: _Optional[_Union[EState, str]] = ..., Timestamp: _Optional[int] = ..., Markers: _Optional[_Iterable[_Union[EMarker, str]]] = ..., Title: _Optional[str] = ...) -> None: ...
 
 class TLocation(_message.Message):
     __slots__ = ("DataCenter", "Room", "Rack")

@@ -133,7 +133,7 @@ def _service_tree(service: messages.ServiceState) -> Tree:
 
 def _device_tree(device: messages.DeviceState) -> Tree:
     tree: Tree = {"Name": device.name, "State": device.state.value, "Timestamp": device.timestamp}
-    return tree | filled({"Markers": _marker_names(device.markers)})
+    return tree | filled({"Markers": _marker_names(device.markers), "Title": device.title})
 
 
 def _marker_names(markers: tuple[Marker, ...]) -> list[str]:
