@@ -160,9 +160,6 @@ def show_permissions(permissions: Sequence[wire.Permission]) -> None:
     ]
     if rows:
         print_table(("PERMISSION", "ACTION", "WHAT", "BEGIN BEFORE"), rows)
-    for each in permissions:
-        if each.cost:
-            click.echo(f"{each.action.subject}: by force, at this cost: {each.cost}")
 
 
 json_or_text = output_option("text", "json")

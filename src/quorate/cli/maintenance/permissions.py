@@ -31,6 +31,9 @@ def permissions(where: Where, ids: tuple[str, ...], output: str) -> None:
 
     def lines() -> None:
         show_permissions(answer.permissions)
+        for each in answer.permissions:
+            if each.cost:
+                click.echo(f"{each.id} was given by force, at this cost: {each.cost}")
         if not answer.permissions and answer.status.code == "OK":
             click.echo("no permission is in force")
 

@@ -60,9 +60,9 @@ def tried(model: ClusterModel, evaluation: Evaluation, now: int, *, request_id: 
 def _response(
     model: ClusterModel, evaluation: Evaluation, permissions: tuple[Permission, ...], request_id: str
 ) -> PermissionResponse:
-    note = stranded_note(model, (each.action for each in permissions))
+    notes = (evaluation.reason, stranded_note(model, (each.action for each in permissions)))
     return PermissionResponse(
-        status=Status(code=evaluation.code, reason=evaluation.reason or note),
+        status=Status(code=evaluation.code, reason="; ".join(filter(None, notes))),
         request_id=request_id,
         permissions=permissions,
         deadline=evaluation.deadline,

@@ -75,7 +75,8 @@ def objection_to_volume(inquiry: Inquiry, part: VDiskItem) -> Objection | None:
     why = "" if stays else _why(inquiry, facts, in_use)
     if allows(obstacles):
         if inquiry.forced and not inquiry.ideal and not keeps(obstacles):
-            inquiry.costs.append(f"{group.label} goes without {part.label}{why}{beside}")
+            spoilt = _cost(inquiry, facts, in_use, part) if not stays else f"has less redundancy without {part.label}"
+            inquiry.costs.append(f"{group.label} {spoilt}{beside}")
         return None
     message = f"{group.label}: {part.label} cannot go under {mode}{why}{beside}"
     objection = weigh(inquiry, IssueType.TOO_MANY_UNAVAILABLE_VDISKS, message, obstacles, allows)
@@ -154,6 +155,13 @@ def _why(inquiry: Inquiry, facts: VolumeFacts, in_use: frozenset[int]) -> str:
         where = inquiry.model.known_node(min(in_use)).label
         return f", because it is in use on {where} and could not be written to any more"
     return f", because fewer than {facts.copies_kept} up-to-date copies would stay"
+
+
+def _cost(inquiry: Inquiry, facts: VolumeFacts, in_use: frozenset[int], part: VDiskItem) -> str:
+    if in_use:
+        where = inquiry.model.known_node(min(in_use)).label
+        return f"stops without {part.label}: it is in use on {where}, and cannot be written to any more"
+    return f"has fewer than {facts.copies_kept} up-to-date copies without {part.label}"
 
 
 def _transition(inquiry: Inquiry, group: GroupItem, what: str) -> Obstacle:
