@@ -6,7 +6,8 @@ import pytest
 
 from quorate.api.annotation_keys import BROKER_ID, EVACUATE
 from quorate.api.baremetal import Drive
-from quorate.api.core import Node
+from quorate.api.core import Node, PersistentVolumeClaim
+from quorate.api.core.claim import ClaimSpec
 from quorate.api.maintenance import BrokerConfig, Permission
 from quorate.api.maintenance.action import AvailabilityMode, IssueType, LockKind
 from quorate.api.meta import ObjectMeta
@@ -401,5 +402,25 @@ def test_a_volume_that_can_lose_nobody_is_a_blocker_itself() -> None:
             assert issue is not None
             assert [(blocker.object, blocker.lock, blocker.until) for blocker in issue.blockers] == [("v", None, None)]
             assert f"in use on {user}" in issue.message
+
+    run(main, seed=1)
+
+
+def test_a_volume_goes_by_the_claim_that_it_was_made_for() -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, LARGE) as lab:
+            await lift_limits(lab)
+            (only,), _ = await volume(lab, NONE, attached=False)
+            user = next(node for node in sorted(lab.cluster.nodes) if node != only)
+            await lab.attach("v", user)
+            claim = PersistentVolumeClaim(
+                metadata=ObjectMeta(name="data", namespace="default"), spec=ClaimSpec(volume_name="v")
+            )
+            await lab.store.create(claim)
+            await lab.sleep(5)
+            issue = (await lab.ask(only)).refused[0].issue
+            assert issue is not None
+            assert issue.message.startswith("claim default/data (volume v): v-0 cannot go")
+            assert [blocker.object for blocker in issue.blockers] == ["default/data"]
 
     run(main, seed=1)
