@@ -38,6 +38,7 @@ from quorate.api.storage import (
     ReplicatedVolume,
     ReplicatedVolumeReplica,
 )
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.storage.rsp import EligibleNode
 from quorate.engine import Controller, Index, Key, Plan, Reader, Signal, Watch, no_keys
 from quorate.locks import Sort
@@ -238,7 +239,11 @@ def _if_to_grow(volume: ReplicatedVolume) -> Iterable[str]:
 
 
 def _if_without_place(replica: ReplicatedVolumeReplica) -> Iterable[str]:
-    return (WAITING,) if replica.spec.node_name is None else ()
+    """No node yet; or one that a person has chosen, and no disk or no space there."""
+    spec, status = replica.spec, replica.status
+    without_space = not status.lvm_logical_volume_name and status.datamesh_pending_transition is None
+    waits = spec.node_name is None or (spec.type is ReplicaType.DISKFUL and without_space)
+    return (WAITING,) if waits else ()
 
 
 _INDEXES: Final[tuple[Index[Any], ...]] = (

@@ -140,6 +140,17 @@ def _nodes(reader: Reader, config: ClusterConfigSpec, wanted: Iterable[NodeName]
     return {name: NodeView(name, reader.get(core.Node, name), agent_is_fresh(reader, config, name)) for name in wanted}
 
 
+def _unasked(reader: Reader, replica: ReplicatedVolumeReplica) -> DiskSchedule | None:
+    """The ledger of the disk that a person has chosen for a replica, if it knows nothing of it."""
+    if replica.status.lvm_logical_volume_name:
+        return None  # It has its space.
+    group, pool = replica.spec.lvm_volume_group_name or "", replica.spec.lvm_volume_group_thin_pool_name or ""
+    found = reader.find(DiskSchedule, LEDGER_OF_DISK, names.disk(group, pool))
+    ledger = next((each for each in found if each.spec.node_id == replica.spec.node_name), None)
+    known = ledger is not None and (replica.name in ledger.spec.replicas or replica.name in ledger.status.replicas)
+    return None if known else ledger
+
+
 def _replicas(
     reader: Reader,
     rv: ReplicatedVolume | None,
@@ -164,6 +175,7 @@ def _replicas(
                 volumes=tuple([piece for piece in pieces if owner_of_logical_volume(piece.name) == name]),
                 group=reader.get(LVMVolumeGroup, group) if group is not None else None,
                 ledgers=tuple([each for each in ledgers if name in each.spec.replicas or name in each.status.replicas]),
+                unasked=_unasked(reader, replica) if group is not None else None,
                 evacuation=evacuations.get(piece_of(replica) or ""),
             )
         )

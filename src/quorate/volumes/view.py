@@ -18,7 +18,7 @@ from functools import cached_property, partial
 
 import msgspec
 
-from quorate.api import core
+from quorate.api import core, labels
 from quorate.api import struct as structs
 from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.longhorn import DiskSchedule
@@ -88,6 +88,8 @@ class ReplicaView:
     group: LVMVolumeGroup | None = None
     #: Every ledger that has an entry of it, asked for or granted.
     ledgers: tuple[DiskSchedule, ...] = ()
+    #: The ledger of its disk, which has none: a person chose that disk, and nobody has asked it for space.
+    unasked: DiskSchedule | None = None
     #: Its drive is on its way out; None: it is not, or it is not this one's turn.
     evacuation: Evacuation | None = None
     # What follows from these, and is asked for dozens of times in a pass.
@@ -128,6 +130,12 @@ class ReplicaView:
         """Whether it has a node and, if it needs one, a disk. Both are given only once the space is granted."""
         spec = self.replica.spec
         return spec.node_name is not None and (not self.diskful or spec.lvm_volume_group_name is not None)
+
+    @property
+    def other_label(self) -> str:
+        """Another node than its own, by its label: no agent acts on it, and the label cannot change. "": none."""
+        said = self.replica.metadata.labels.get(labels.NODE)
+        return said if said is not None and self.node_name is not None and said != self.node_name else ""
 
     @property
     def address(self) -> Address | None:
@@ -295,6 +303,14 @@ class VolumeView:
     def eligible(self, node: NodeName | None) -> EligibleNode | None:
         """The node as the pool lists it."""
         return self._eligible.get(node) if node is not None else None
+
+    def offers(self, replica: ReplicatedVolumeReplica) -> bool:
+        """Whether the pool lists the replica's node and, once it has one, its disk."""
+        spec, node = replica.spec, self.eligible(replica.spec.node_name)
+        if node is None or spec.lvm_volume_group_name is None:
+            return node is not None
+        chosen = (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
+        return any((group.name, group.thin_pool_name) == chosen for group in node.lvm_volume_groups)
 
     @property
     def _eligible(self) -> Mapping[NodeName, EligibleNode]:

@@ -63,6 +63,11 @@ class AddressConfigured(ConditionType):
     NO_INTERNAL_IP = false(
         "NoInternalIP", "The node has no InternalIP address.", "See status.addresses of the core Node."
     )
+    WRONG_LABEL = false(
+        "WrongLabel",
+        "Its label quorate.io/node and its nodeName say different nodes, so no agent acts on it.",
+        "Delete it; the label cannot be changed. One made without that label gets it.",
+    )
 
 
 class BackingVolumeReady(ConditionType):

@@ -4,6 +4,7 @@
 |---------------------------------------------------------|-----------------------------------------------------------|
 | Diskful, its disk chosen, the space granted             | made, with both finalizers (M33), at the size that DRBD   |
 |                                                         | needs for the usable size, in whole extents               |
+| the same, its disk chosen by a person                   | its disk is asked for the space first                     |
 | the volume begins to grow (``status.growingTo``)        | is told the larger size                                   |
 | not Diskful, and the kernel has no disk any more        | deleted                                                   |
 | moved to another disk, and the kernel has that one      | the former is deleted                                     |
@@ -131,7 +132,10 @@ def _made(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
     """A new one, once the space is granted and the replica's own finalizers are seen."""
     object_, group, size = replica.replica, replica.group, size_needed(view, replica)
     ready = set(finalizers.OF_A_NEW_REPLICA) <= set(object_.metadata.finalizers) and not object_.deleting
-    if view.rv is None or view.rv.deleting or not ready or group is None or size is None or granted(replica) < size:
+    if view.rv is None or view.rv.deleting or not ready or group is None or size is None:
+        return
+    if granted(replica) < size:
+        yield from _asked(view, replica, size)
         return
     spec = object_.spec
     pool, group_name = spec.lvm_volume_group_thin_pool_name or "", group.name
@@ -158,6 +162,31 @@ def _made(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
             ),
         )
     )
+
+
+def _asked(view: VolumeView, replica: ReplicaView, size: Bytes) -> Iterator[Write]:
+    """The space of a disk that a person chose, asked for: placement does that for whom it places (``places``).
+
+    A disk that says no is let be, and asked again when it could give more (M30).
+    """
+    entry, ledger = entries.replica(replica.name), ledger_of(replica)
+    if ledger is not None and requests.read(ledger, entry, size).state is requests.State.REJECTED:
+        yield requests.withdraw(ledger, entry)
+    elif (
+        replica.unasked is not None
+        and view.offers(replica.replica)
+        and requests.refusal(replica.unasked, entry, size) is None
+    ):
+        yield requests.ask(replica.unasked, entry, size)
+
+
+def refused(replica: ReplicaView, size: Bytes) -> str:
+    """Why the disk that was chosen gives no space, as its ledger says; "" if it is not known to give none."""
+    entry, ledger = entries.replica(replica.name), ledger_of(replica) or replica.unasked
+    if ledger is None:
+        return ""
+    said = requests.read(ledger, entry, size).refusal or requests.refusal(ledger, entry, size)
+    return f": {said.reason}: {said.message}" if said is not None else ""
 
 
 def _kept_up(view: VolumeView, replica: ReplicaView, volume: LVMLogicalVolume) -> Iterator[Write]:

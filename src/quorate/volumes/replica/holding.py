@@ -1,4 +1,4 @@
-"""A replica's finalizers and owner: what keeps it, and who lets go when (01's table, 000's ``rvr-owner-reference``).
+"""A replica's finalizers, labels and owner: what keeps it, who lets go when (01's table), and whose it is.
 
 | finalizer           | set                     | removed                                                            |
 |---------------------|-------------------------|--------------------------------------------------------------------|
@@ -9,13 +9,16 @@
 | peers               | on becoming a member    | when the rest have dropped and forgotten it                        |
 
 The agent lets go last, and only then ends the resource: so ours go in this order, one a pass.
+
+A person may make a replica too, and knows neither finalizers nor labels. It is taken in as one of ours is made: the
+label of its node first of all, also when it is being deleted, for without that no agent ever hears of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorate.api import core, finalizers
+from quorate.api import core, finalizers, labels
 from quorate.api.struct import replace
 from quorate.engine import AddFinalizer, NoneLeft, Patch, ReleaseFinalizer, Write
 from quorate.engine.selectors import match
@@ -27,13 +30,15 @@ from quorate.volumes.waits import Blocker, Wait
 
 
 def writes(snapshot: Snapshot, replica: ReplicaView) -> Iterator[Write]:
-    """At most one finalizer set or removed, and the owner put right."""
-    obj = replica.replica
+    """At most one finalizer set or removed; labels and owner put right."""
+    obj, marked = replica.replica, _belonging(snapshot.view, replica)
     if not obj.deleting:
         missing = [name for name in _due(replica) if name not in obj.metadata.finalizers]
         if missing:
             yield AddFinalizer(obj, missing[0])
-        yield from _owner(snapshot.view, replica)
+        yield from marked
+    elif marked:
+        yield from marked
     elif leaving.is_leaving(obj):
         yield from _release(snapshot.view, replica)
 
@@ -88,6 +93,9 @@ def _release(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
         yield ReleaseFinalizer(obj, finalizers.PEERS, after=())
     elif finalizers.CONTROLLER in held and _is_done(view, replica):
         yield ReleaseFinalizer(obj, finalizers.CONTROLLER, after=())
+    elif _is_last(replica) and replica.other_label:
+        # No agent has ever heard of it.
+        yield ReleaseFinalizer(obj, finalizers.AGENT, after=())
     elif _is_last(replica) and _has_no_agent(replica):
         # Nobody is left who could: the one case in which we let go in an agent's stead.
         machine = NoneLeft(core.Node, fields=match({"metadata.name": replica.node_name or ""}))
@@ -116,11 +124,19 @@ def _is_node_down(replica: ReplicaView) -> bool:
     return replica.node is not None and replica.node.machine is not None and not replica.node.fresh
 
 
-def _owner(view: VolumeView, replica: ReplicaView) -> Iterator[Write]:
+def _belonging(view: VolumeView, replica: ReplicaView) -> tuple[Write, ...]:
+    """By what its agent, people and Kubernetes find it; of one that is being deleted only what its agent needs."""
     obj = replica.replica
-    if view.rv is None:
-        return
-    owner = owner_reference(view.rv)
-    if owner not in obj.metadata.owner_references:
-        references = with_owner(obj.metadata.owner_references, owner)
-        yield Patch(obj, replace(obj, metadata=replace(obj.metadata, owner_references=references)))
+    metadata, spec = obj.metadata, obj.spec
+    due = {} if obj.deleting else {labels.REPLICATED_VOLUME: labels.value(spec.replicated_volume_name)}
+    if spec.node_name is not None and labels.NODE not in metadata.labels:
+        due[labels.NODE] = spec.node_name
+        if spec.lvm_volume_group_name is not None:
+            due[labels.LVM_VOLUME_GROUP] = labels.value(spec.lvm_volume_group_name)
+    references = metadata.owner_references
+    if view.rv is not None and not obj.deleting and (owner := owner_reference(view.rv)) not in references:
+        references = with_owner(references, owner)
+    if due.items() <= metadata.labels.items() and references is metadata.owner_references:
+        return ()
+    found = replace(metadata, labels={**metadata.labels, **due}, owner_references=references)
+    return (Patch(obj, replace(obj, metadata=found)),)

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from quorate.api import labels
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.lvm import LogicalVolumeFailure
 from quorate.api.conditions.rvr import AddressConfigured, BackingVolumeReady, SatisfyEligibleNodes, Scheduled
@@ -73,6 +74,11 @@ def address_configured(subject: Subject) -> Verdict:
         return reason(subject.on_node(error.output))
     if subject.replica.node_name is None:
         return AddressConfigured.WAITING_FOR_AGENT("no node is chosen yet")
+    if other := subject.replica.other_label:
+        words = (
+            f"its label {labels.NODE} says {other}, its nodeName {subject.replica.node_name}: neither agent acts on it"
+        )
+        return AddressConfigured.WRONG_LABEL(f"{words}. Delete it, and make it without that label")
     return AddressConfigured.WAITING_FOR_AGENT(f"the agent of {subject.replica.node_name} has not chosen one yet")
 
 
@@ -87,7 +93,9 @@ def backing_volume_ready(subject: Subject) -> Verdict:
     if volume is None:
         has = disk.granted(replica)
         if needed is not None and has < needed:
-            return BackingVolumeReady.PROVISIONING(f"the disk has granted {amount(has)}, needed are {amount(needed)}")
+            why = disk.refused(replica, needed)
+            words = f"the disk has granted {amount(has)}, needed are {amount(needed)}{why}"
+            return BackingVolumeReady.PROVISIONING(words)
         return BackingVolumeReady.PROVISIONING("its logical volume is about to be made")
     if volume.deleting and disk.is_needed(view, replica, volume):
         words = f"logical volume {volume.name} is deleted, and kept while {replica.name} is a member"

@@ -67,16 +67,7 @@ def timeout(view: VolumeView) -> float:
 
 def is_misplaced(view: VolumeView, replica: ReplicaView) -> bool:
     """Not where the pool allows it: the node, or its disk, is not listed (SatisfyEligibleNodes is False)."""
-    if replica.node_name is None or view.rsp is None:
-        return False
-    node = view.eligible(replica.node_name)
-    if node is None:
-        return True
-    spec = replica.replica.spec
-    return replica.diskful and not any(
-        (group.name, group.thin_pool_name) == (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
-        for group in node.lvm_volume_groups
-    )
+    return replica.node_name is not None and view.rsp is not None and not view.offers(replica.replica)
 
 
 def _may_be_replaced(view: VolumeView, replica: ReplicaView) -> bool:
