@@ -11,6 +11,7 @@ import yaml
 from quorate.agent.hands import GRACE as HANDS_GRACE
 from quorate.agent.lease import REQUEST_TIMEOUT
 from quorate.agent.own_objects import LABELLED
+from quorate.api import longhorn
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Event, Lease, Node
 from quorate.api.meta import Resource
@@ -101,12 +102,13 @@ def test_its_role_lets_it_read_what_it_watches_and_no_volume_and_delete_nothing(
     assert not [resource for resource in may if "*" in resource]
     assert not [resource for resource, verbs in may.items() if verbs & {"delete", "deletecollection", "update", "*"}]
     read = {resource for resource, verbs in may.items() if {"get", "list", "watch"} <= verbs}
-    watched: tuple[type[Resource], ...] = (*LABELLED, ClusterConfig, Node, Lease, Event)
+    watched: tuple[type[Resource], ...] = (*LABELLED, ClusterConfig, Node, longhorn.Node, Lease, Event)
     needed = {cls.KIND.qualified_resource for cls in watched}
     assert read == needed
     for cls in LABELLED:
         kind = cls.KIND
         assert "patch" in may[f"{kind.plural}.{kind.group}"] & may[f"{kind.plural}/status.{kind.group}"]
+    assert may["nodes/status.longhorn.io"] == {"patch"}
     assert ReplicatedVolume.KIND.qualified_resource not in may
 
 

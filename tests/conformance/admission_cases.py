@@ -16,6 +16,7 @@ LEASES_ELSEWHERE = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 EVENTS = "/api/v1/namespaces/default/events"
 NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
+INVENTORIES = "/apis/longhorn.io/v1beta2/namespaces/quorate-system/nodes"
 RVRS, LLVS, LVGS, OPERATIONS = (
     f"{STORAGE}/{plural}"
     for plural in ("replicatedvolumereplicas", "lvmlogicalvolumes", "lvmvolumegroups", "drbdresourceoperations")
@@ -25,6 +26,7 @@ ATTACHMENTS = f"{STORAGE}/replicatedvolumeattachments"
 NOTE = {"metadata": {"annotations": {"a": "b"}}}
 REPORT = {"status": {"message": "m"}}
 BOOT = {"status": {"nodeInfo": {"bootID": "b"}}}
+LOOKED = {"status": {"orphansReportedBy": "a"}}
 #: The label that objects carry, if any.
 MINE, THEIRS, NOBODYS = "n1", "n2", ""
 
@@ -77,6 +79,10 @@ def node(name: str, *, registered: bool = False) -> Json:
     if registered:
         made["metadata"]["labels"] = {labels.REGISTERED: "agent"}
     return made
+
+
+def inventory(name: str) -> Json:
+    return kubernetes_object("longhorn.io/v1beta2", "Node", name, NOBODYS, {})
 
 
 def namespace(name: str) -> Json:
@@ -181,6 +187,7 @@ _NAMED = "may write only objects whose spec names its node"
 _ONLY_STATUS = "may change nothing of it but its status, and take its own finalizer away"
 _ONLY_SPEC = "may change nothing of a Drive but its spec and status"
 _KUBELET = "may write its Node only where it made it (quorate.io/registered-by=agent): here a kubelet does"
+_INVENTORY = "may write only the status of its own longhorn Node"
 _EVENTS = "may write only Events in default that its node reports"
 _NOTHING = "may write nothing of this kind"
 _FORBIDDEN = "Forbidden"
@@ -264,6 +271,10 @@ AGENT_CASES = [
          says="may write only its own Node"),
     Case("another node", "POST", NODES, node("n3"), _FORBIDDEN, says="may write only its own Node"),
     Case("delete its own node", "DELETE", f"{NODES}/n1", None, _FORBIDDEN),
+    Case("its own inventory's status", "PATCH", f"{INVENTORIES}/n1/status", LOOKED),
+    Case("its own inventory", "PATCH", f"{INVENTORIES}/n1", {"spec": {"allowScheduling": False}}, _FORBIDDEN),
+    Case("another's inventory's status", "PATCH", f"{INVENTORIES}/n2/status", LOOKED, _FORBIDDEN, says=_INVENTORY),
+    Case("delete its own inventory", "DELETE", f"{INVENTORIES}/n1", None, _FORBIDDEN),
     Case("an event", "POST", EVENTS, event("e", MINE)),
     Case("another's event", "POST", EVENTS, event("e", THEIRS), _FORBIDDEN, says=_EVENTS),
     Case("nobody's event", "POST", EVENTS, event("e", NOBODYS), _FORBIDDEN, says=_EVENTS),

@@ -33,6 +33,7 @@ from quorate.server.kubernetes.admission import AGENT_VERBS
 from quorate.volumes.volume.shared_secrets import Keeping, decide
 from tests.conformance.admission_cases import (
     AGENT_CASES,
+    INVENTORIES,
     KUBELET_CASES,
     LABEL_CASES,
     LEASES,
@@ -44,6 +45,7 @@ from tests.conformance.admission_cases import (
     READ_CASES,
     THEIRS,
     Case,
+    inventory,
     lease,
     namespace,
     node,
@@ -69,6 +71,7 @@ class Engine:
         objects = [(NAMESPACES, namespace("quorate-system"))]
         objects += [(LEASES, lease(f"quorate-agent-{name}")) for name in (MINE, THEIRS)]
         objects += [(NODES, node(MINE, registered=True)), (NODES, node(THEIRS))]
+        objects += [(INVENTORIES, inventory(name)) for name in (MINE, THEIRS)]
         for collection, made in OF_A_NODE.items():
             objects += [(collection, made("mine-0", MINE)), (collection, made("theirs-0", THEIRS))]
             objects += [(collection, made("nobodys-0", NOBODYS)), (collection, made("lent-0", MINE, THEIRS))]
@@ -151,6 +154,7 @@ def _without_policies(apiserver: ApiServer) -> None:
     for name in (MINE, THEIRS):
         apiserver.request("DELETE", f"{NAMESPACES}/quorate-system/pods/agent-{name}?gracePeriodSeconds=0")
         apiserver.request("DELETE", f"{NODES}/{name}")
+        apiserver.request("DELETE", f"{INVENTORIES}/{name}")
 
 
 ON_A_REAL_SERVER = [pytest.param(by, marks=pytest.mark.apiserver) for by in ("certificate", "account", "role")]

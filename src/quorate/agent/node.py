@@ -53,6 +53,8 @@ class Node:
         self.name = name
         #: What the machine calls itself (``uname -n``): drbdadm knows its own section of a file by it.
         self.host_name = str(name)
+        #: How this process holds the node's Lease.
+        self.identity = ""
         self.machine = machine
         self.clock = clock
         self.random = random
@@ -83,6 +85,9 @@ def volume_work(logical_volume: str) -> str:
     """The name under which LVM's part changes a logical volume. Who attaches or uses it anew holds that name too."""
     return f"lvm/{logical_volume}"
 
+
+#: All that is left on a node and belongs to no object is one key of ``disks`` (``orphans``).
+ORPHANS_KEY = Key("", "orphans")
 
 #: The names of looks at everything at once; whoever needs one joins it.
 KERNEL_LOOK = "look/kernel"

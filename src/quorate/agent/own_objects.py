@@ -7,7 +7,7 @@ down. Lists and watches are narrowed here too, so an agent neither pays for the 
 | kind                                        | shown                 | written          |
 |---------------------------------------------|-----------------------|------------------|
 | RVR, LLV, LVG, DRBDResourceOperation, Drive | with the node's label | those, once seen |
-| core Node                                   | the node's own        | that one         |
+| core Node, longhorn Node                    | the node's own        | that one         |
 | ClusterConfig                               | the one               | never            |
 | Event                                       | all                   | all              |
 | Secret                                      | one, by its name      | never            |
@@ -21,11 +21,12 @@ from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
 from quorate.api import labels as label_names
+from quorate.api import longhorn
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Event, Node, SecretObject
 from quorate.api.meta import NodeName, Resource
-from quorate.api.names import CLUSTER
+from quorate.api.names import CLUSTER, NAMESPACE
 from quorate.api.storage import (
     DRBDResourceOperation,
     LVMLogicalVolume,
@@ -51,6 +52,9 @@ LABELLED: tuple[type[Resource], ...] = (
     LVMVolumeGroup,
     ReplicatedVolumeReplica,
 )
+
+#: Kinds of which one object is the node's: that of its name.
+_NAMED_LIKE_THE_NODE: tuple[type[Resource], ...] = (Node, longhorn.Node)
 
 
 def selections(node: NodeName) -> dict[type[Resource], Selection]:
@@ -125,7 +129,7 @@ class OwnObjects(PassingStore):
         """The selectors, with what limits them to what is the node's."""
         if cls in self._seen:
             return _both(labels, self._label), fields
-        if cls is Node:
+        if cls in _NAMED_LIKE_THE_NODE:
             return labels, _both(fields, match({"metadata.name": self._node}))
         if cls is ClusterConfig:
             return labels, _both(fields, match({"metadata.name": CLUSTER}))
@@ -136,12 +140,16 @@ class OwnObjects(PassingStore):
     def _is_own(self, obj: Resource) -> bool:
         if type(obj) in self._seen:
             return self._label.matches(obj.metadata.labels)
-        return isinstance(obj, _EVERYBODYS) or (isinstance(obj, Node) and obj.name == self._node)
+        if isinstance(obj, longhorn.Node) and obj.namespace != NAMESPACE:
+            return False
+        return isinstance(obj, _EVERYBODYS) or (type(obj) in _NAMED_LIKE_THE_NODE and obj.name == self._node)
 
     def _admit(self, verb: str, cls: type[Resource], name: str = "") -> None:
         """Of changes to what is there: reading and creating are seen to above."""
         known = self._seen.get(cls)
-        own = name in known if known is not None else cls is Event or (cls is Node and name == self._node)
+        own = (
+            name in known if known is not None else cls is Event or (cls in _NAMED_LIKE_THE_NODE and name == self._node)
+        )
         if not own:
             raise self._refused(verb, cls, name)
         self._allow(cls)

@@ -78,6 +78,7 @@ class Agent:
     ) -> None:
         """Set up; nothing runs before :meth:`run`. The lock of ``identity.place`` must be held already."""
         self.node = Node(node_name, machine, clock=clock, random=random, settings=settings)
+        self.node.identity = str(identity)
         self.heartbeat = Heartbeat(store, node=node_name, identity=identity, clock=clock, random=random)
         self._store = store
         self._parts = parts

@@ -18,6 +18,8 @@ FORCE_DETACH: Final = "storage.deckhouse.io/force-detach"
 ACCEPT_DATA_LOSS: Final = "storage.deckhouse.io/accept-data-loss"
 #: On the DRBDResourceOperation that gives a volume its first data: when the formation began that it was made for.
 FORMATION: Final = "quorate.io/formation"
+#: On longhorn Node: the ids of orphans that a person wants removed, with commas between them. Removed when done.
+REMOVE_ORPHANS: Final = "quorate.io/remove-orphans"
 #: On LVG, present: takes nothing new.
 UNSCHEDULABLE: Final = "sds-replicated-volume.deckhouse.io/unschedulable"
 

@@ -12,15 +12,15 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-from quorate.api import conditions, core, labels, names
+from quorate.api import annotation_keys, conditions, core, labels, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.disks import Schedulable
-from quorate.api.conditions.inventory import Ready
+from quorate.api.conditions.inventory import Orphans, Ready
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule, Node
-from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus
+from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus, Orphan, OrphanType
 from quorate.api.meta import Bytes, ConditionStatus, NodeName, ObjectMeta
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.struct import replace
@@ -33,6 +33,7 @@ from quorate.engine import (
     Delete,
     Index,
     Key,
+    Patch,
     PatchStatus,
     Plan,
     PlanEvent,
@@ -70,6 +71,8 @@ class NodeView:
     scheduled: Mapping[str, Bytes] = field(default_factory=dict)
     #: What is in the groups that are being deleted, by name.
     contents: Mapping[str, Contents] = field(default_factory=dict)
+    #: The agent that holds the node's Lease; "": none.
+    agent: str = ""
 
     @property
     def agent_is_fresh(self) -> bool:
@@ -85,6 +88,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
     if inventory is None and machine is None and not found:
         return None
     config = reader.get(ClusterConfig, names.CLUSTER)
+    lease = reader.get(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE)
     drives: dict[str, Drive] = {}
     scheduled: dict[str, Bytes] = {}
     for group in found:
@@ -106,6 +110,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         contents={group.name: groups.contents(reader, group) for group in found if group.deleting},
         agent_silent_for=reader.silent_for(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE),
         config=ClusterConfigSpec() if config is None else config.spec,
+        agent="" if lease is None else lease.spec.holder_identity or "",
     )
 
 
@@ -123,7 +128,7 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
         return Plan(writes=() if inventory.deleting else (Delete(inventory, if_unchanged=True),))
     status = _status(inventory, view, now)
     return Plan(
-        writes=writes,
+        writes=(*writes, *_spent(inventory, view)),
         status=PatchStatus(inventory, replace(inventory, status=status)),
         events=(*_events(inventory, status), *(event for group in view.groups for event in _waits(group, view))),
         requeue_after=_next_look(view),
@@ -146,11 +151,53 @@ def _waits(group: LVMVolumeGroup, view: NodeView) -> Iterable[PlanEvent]:
 
 
 def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
-    """That a node stops being ready, or is again. Above all that its agent is silent: its replicas do not tell it."""
+    """That a node stops being ready, or is again. Above all that its agent is silent: its replicas do not tell it.
+
+    And that something is on it that belongs to no object.
+    """
+    told = []
     before, ready = (conditions.find(each.conditions, Ready) for each in (inventory.status, status))
-    if before is None or ready is None or before.reason == ready.reason:
+    if before is not None and ready is not None and before.reason != ready.reason:
+        bad = ready.status is not ConditionStatus.TRUE
+        told.append(PlanEvent(inventory, ready.reason, ready.message, warning=bad))
+    known, left = (conditions.find(each.conditions, Orphans) for each in (inventory.status, status))
+    if left is not None and left.status is ConditionStatus.TRUE and (known is None or known.message != left.message):
+        told.append(PlanEvent(inventory, left.reason, left.message, warning=True))
+    return tuple(told)
+
+
+def _orphans(inventory: Node, view: NodeView) -> Verdict:
+    """What of ours is on the node and belongs to no object, as far as its present agent has said."""
+    status = inventory.status
+    if status.orphans:
+        each = (_named(orphan) for orphan in status.orphans)
+        return Orphans.ORPHANS_FOUND(f"{view.name} has, without an object: {'; '.join(each)}")
+    if view.agent and status.orphans_reported_by != view.agent:
+        return Orphans.NOT_REPORTED()
+    return Orphans.NO_ORPHANS()
+
+
+def _named(orphan: Orphan) -> str:
+    part = f" of volume {orphan.volume_name}" if orphan.volume_name else ""
+    sort = "DRBD resource" if orphan.type is OrphanType.RESOURCE else "logical volume"
+    data = "" if orphan.holds_data else ", without data"
+    return f"{sort} {orphan.name}{part}{data}"
+
+
+def _spent(inventory: Node, view: NodeView) -> tuple[Patch, ...]:
+    """A person's word about orphans, without those that are gone: one that comes back is not meant by it."""
+    metadata = inventory.metadata
+    said = metadata.annotations.get(annotation_keys.REMOVE_ORPHANS)
+    if said is None or inventory.status.orphans_reported_by != view.agent:
         return ()
-    return (PlanEvent(inventory, ready.reason, ready.message, warning=ready.status is not ConditionStatus.TRUE),)
+    there = {orphan.id for orphan in inventory.status.orphans}
+    left = ",".join(word for word in (each.strip() for each in said.split(",")) if word in there)
+    if left == said:
+        return ()
+    kept = {key: text for key, text in metadata.annotations.items() if key != annotation_keys.REMOVE_ORPHANS}
+    if left:
+        kept[annotation_keys.REMOVE_ORPHANS] = left
+    return (Patch(inventory, replace(inventory, metadata=replace(metadata, annotations=kept))),)
 
 
 def _next_look(view: NodeView) -> float | None:
@@ -173,7 +220,7 @@ def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:
     generation = inventory.metadata.generation
     spaces = [space for group in view.groups for space in disks_of(group)]
     disks = {space.name: _disk(inventory, space, view, around, now) for space in spaces}
-    verdicts = (_node_ready(spaces, around), _node_schedulable(disks, around))
+    verdicts = (_node_ready(spaces, around), _node_schedulable(disks, around), _orphans(inventory, view))
     return replace(
         inventory.status,
         observed_generation=generation,

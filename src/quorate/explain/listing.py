@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from quorate.api import core, names
+from quorate.api import core, longhorn, names
 from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Lease
@@ -39,6 +39,7 @@ KINDS: Final[tuple[type[Resource], ...]] = (
     DiskSchedule,
     DRBDResourceOperation,
     Lease,
+    longhorn.Node,
     LVMLogicalVolume,
     LVMVolumeGroup,
     ReplicatedStorageClass,

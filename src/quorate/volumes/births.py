@@ -38,7 +38,7 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def _if_forming(volume: ReplicatedVolume) -> Iterable[str]:
-    return (_THERE,) if forming_since(volume.status) is not None else ()
+    return (_THERE,) if is_forming(volume) else ()
 
 
 def _if_unborn(volume: ReplicatedVolume) -> Iterable[str]:
@@ -54,6 +54,11 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
 def is_unborn(volume: ReplicatedVolume) -> bool:
     """Whether its formation has not begun."""
     return not volume.status.datamesh_revision and not volume.status.datamesh_transitions
+
+
+def is_forming(volume: ReplicatedVolume) -> bool:
+    """Whether its formation has begun, and is not over."""
+    return forming_since(volume.status) is not None
 
 
 def under_way(reader: Reader) -> tuple[datetime, ...]:

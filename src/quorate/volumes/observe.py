@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
-from quorate.api import core, labels, names
+from quorate.api import conditions, core, labels, longhorn, names
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
+from quorate.api.conditions.inventory import Orphans
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule
+from quorate.api.longhorn.node import Orphan
 from quorate.api.meta import NodeName, VolumeName
 from quorate.api.names import owner_of_logical_volume, replica_id
 from quorate.api.scalars import ReplicaName
@@ -33,6 +36,10 @@ ATTACHMENTS_OF: Final = "attachments of a volume"
 LOGICAL_VOLUMES_OF: Final = "logical volumes of a volume"
 OPERATIONS_OF: Final = "operations on a volume"
 LEDGERS_OF: Final = "ledgers with an entry of a volume"
+NODES_WITH_ORPHANS_OF: Final = "nodes with orphans of a volume"
+NODES_NOT_LOOKED_AT: Final = "nodes whose agent has not looked for orphans"
+#: The one value of that.
+_SOME: Final = "some"
 
 
 def _entries(schedule: DiskSchedule) -> Iterable[str]:
@@ -41,6 +48,15 @@ def _entries(schedule: DiskSchedule) -> Iterable[str]:
 
 def _volume_in(replica: str) -> str:
     return replica[:-2]
+
+
+def _volumes_of_orphans(node: longhorn.Node) -> Iterable[str]:
+    return {each.volume_name: None for each in node.status.orphans if each.volume_name}
+
+
+def _if_not_looked_at(node: longhorn.Node) -> Iterable[str]:
+    found = conditions.find(node.status.conditions, Orphans)
+    return (_SOME,) if found is not None and found.reason == Orphans.NOT_REPORTED.code else ()
 
 
 REPLICAS_INDEX: Final = Index(
@@ -61,6 +77,8 @@ INDEXES: Final[tuple[Index[Any], ...]] = (
     ),
     Index(DiskSchedule, LEDGERS_OF, _entries),
     Index(DiskSchedule, LEDGER_OF_DISK, lambda ledger: filter(None, (ledger.spec.name,))),
+    Index(longhorn.Node, NODES_WITH_ORPHANS_OF, _volumes_of_orphans),
+    Index(longhorn.Node, NODES_NOT_LOOKED_AT, _if_not_looked_at),
     *births.INDEXES,
 )
 
@@ -83,6 +101,8 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
     ledgers = reader.find(DiskSchedule, LEDGERS_OF, volume)
     procedures = evacuation.observe(reader, pieces)
     views = _replicas(reader, rv, replicas, nodes, pieces, ledgers, procedures.evacuations)
+    unborn = rv is not None and births.is_unborn(rv)
+    forming = unborn or (rv is not None and births.is_forming(rv))
     homeless = rv is not None and any(not each.scheduled and not each.replica.deleting for each in views)
     return VolumeView(
         name=volume,
@@ -99,8 +119,32 @@ def observe(reader: Reader, name: str) -> VolumeView | None:
         disks=disks_of(reader, pool) if homeless and pool is not None else {},
         nodes=nodes,
         config=config,
-        others_forming=births.under_way(reader) if rv is not None and births.is_unborn(rv) else (),
+        others_forming=births.under_way(reader) if unborn else (),
+        orphans=_orphans(reader, config, volume) if forming else (),
+        not_looked_at=_not_looked_at(reader) if unborn else {},
     )
+
+
+def _orphans(reader: Reader, config: ClusterConfigSpec, volume: VolumeName) -> tuple[tuple[NodeName, Orphan], ...]:
+    """What holds data of a volume of this name and belongs to no object, but on machines that have left the cluster."""
+    found: list[tuple[NodeName, Orphan]] = []
+    for inventory in reader.find(longhorn.Node, NODES_WITH_ORPHANS_OF, volume):
+        node = NodeName(inventory.name)
+        if NodeView(node, reader.get(core.Node, node), agent_is_fresh(reader, config, node)).gone:
+            continue
+        mine = (each for each in inventory.status.orphans if each.volume_name == volume and each.holds_data)
+        found += [(node, each) for each in mine]
+    return tuple(found)
+
+
+def _not_looked_at(reader: Reader) -> Mapping[NodeName, datetime]:
+    """Nodes whose agent has not said yet whether there is anything on them without an object, and since when."""
+    found: dict[NodeName, datetime] = {}
+    for inventory in reader.find(longhorn.Node, NODES_NOT_LOOKED_AT, _SOME):
+        condition = conditions.find(inventory.status.conditions, Orphans)
+        if condition is not None:
+            found[NodeName(inventory.name)] = condition.last_transition_time
+    return found
 
 
 def agent_is_fresh(reader: Reader, config: ClusterConfigSpec, node: NodeName) -> bool:

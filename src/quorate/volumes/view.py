@@ -22,6 +22,7 @@ from quorate.api import core, labels
 from quorate.api import struct as structs
 from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.longhorn import DiskSchedule
+from quorate.api.longhorn.node import Orphan
 from quorate.api.meta import NodeName, VolumeName
 from quorate.api.names import logical_volume, replica_id
 from quorate.api.names import replica as replica_name
@@ -199,6 +200,10 @@ class VolumeView:
     config: ClusterConfigSpec = field(default_factory=ClusterConfigSpec)
     #: Of a volume whose formation has not begun: since when the phases of others have lasted.
     others_forming: tuple[datetime, ...] = ()
+    #: While it is being formed: on which nodes something with data of a volume of its name belongs to no object.
+    orphans: tuple[tuple[NodeName, Orphan], ...] = ()
+    #: Of a volume whose formation has not begun: nodes whose agent has yet to look for such, and since when.
+    not_looked_at: Mapping[NodeName, datetime] = field(default_factory=dict)
     #: By member: the permissions by which its node, its drives or itself may go down.
     holds: Mapping[ReplicaName, tuple[tuple[Thing, Hold], ...]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter
 from typing import Any, Final
 
-from quorate.api import conditions, core
+from quorate.api import conditions, core, longhorn
 from quorate.api.baremetal import Volume
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.conditions.rvr import Ready as ReplicaReady
@@ -65,6 +65,15 @@ def _of_operation(operation: DRBDResourceOperation) -> Iterable[Key]:
 
 def _of_piece(piece: LVMLogicalVolume) -> Iterable[Key]:
     return (key(piece.volume_name),) if piece.volume_name else ()
+
+
+def _of_orphans(node: longhorn.Node) -> Iterable[Key]:
+    """Volumes that are not formed beside what is left of them."""
+    return tuple(key(name) for name in dict.fromkeys(each.volume_name for each in node.status.orphans) if name)
+
+
+def _orphans_changed(before: longhorn.Node | None, after: longhorn.Node | None) -> bool:
+    return before is None or after is None or before.status.orphans != after.status.orphans
 
 
 #: The last two states of each ledger, and whom they concern: every reconciler asks for both, one after the other.
@@ -192,6 +201,7 @@ WATCHES: Final[tuple[Watch[Any], ...]] = (
     Watch(ReplicatedStoragePool, no_keys),
     Watch(LVMVolumeGroup, no_keys),
     Watch(core.Node, no_keys),
+    Watch(longhorn.Node, _of_orphans, when=_orphans_changed),
     Watch(Lease, no_keys),
     Watch(ClusterConfig, no_keys),
 )

@@ -20,7 +20,7 @@ from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
 from quorate.agent.lvm.filling import Filled, filled, whole
 from quorate.agent.lvm.piece import Decision, Piece, failed, until_groups_change, zeroing
-from quorate.agent.lvm.seen import NEW, ZERO, SeenVolume, checksum_tag, owner_tag
+from quorate.agent.lvm.seen import NEW, ZERO, SeenVolume, checksum_tag, owner_tag, volume_tag
 from quorate.agent.steps import Run, Step
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
@@ -112,7 +112,8 @@ def _create(piece: Piece, made: SeenVolume) -> Run:
 
 
 def _tags(piece: Piece) -> tuple[str, ...]:
-    return NEW, owner_tag(piece.llv.metadata.uid), *piece.made_for
+    part_of = (volume_tag(name),) if (name := piece.llv.volume_name) else ()
+    return NEW, owner_tag(piece.llv.metadata.uid), *piece.made_for, *part_of
 
 
 def _is_heavy(piece: Piece) -> bool:

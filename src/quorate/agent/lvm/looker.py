@@ -18,7 +18,7 @@ from quorate.agent.lvm.piece import NEVER
 from quorate.agent.lvm.report import LVS, PVS, VGS, VolumesReader, read_devices, read_groups
 from quorate.agent.lvm.seen import SeenGroups, SeenVolume, SeenVolumes
 from quorate.agent.memory import Outcome
-from quorate.agent.node import LVM_LOOK, Node, Wake
+from quorate.agent.node import LVM_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import LVM, Look
 from quorate.engine import Key, Signal
 from quorate.engine.logs import get_logger
@@ -186,8 +186,12 @@ class Looker:
     def _tell(self, changed: Collection[str]) -> None:
         """Wake the keys of volumes that changed. What is free, and how pools are, may have changed with them."""
         keys = {self.followers[place]: None for place in changed if place in self.followers}
-        for key in (*keys, self._groups_key) if changed else ():
+        for key in (*keys, self._groups_key, *self._of_orphans(changed)) if changed else ():
             self._node.disks.wake(key)
+
+    def _of_orphans(self, changed: Iterable[str]) -> tuple[Key, ...]:
+        """Nobody follows what belongs to no object, whether it has come or gone."""
+        return () if all(place in self.followers for place in changed) else (ORPHANS_KEY,)
 
 
 def _space(volume: SeenVolume | None) -> tuple[object, ...] | None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from quorate.api import names
+
 #: Given by ``lvcreate``, taken away when the contents are as they must be. Only such a volume is ever wiped.
 NEW: Final = "quorate.new"
 #: Every byte that nobody has written since reads as zero.
@@ -19,6 +21,10 @@ ZERO: Final = "quorate.zero"
 _OWNER: Final = "quorate.llv="
 #: For whom that was made: the UID of its replica. Survives the loss of the object itself.
 _MADE_FOR: Final = "quorate.for="
+#: Of which ReplicatedVolume its replica is one: a volume's name on the node may be cut short.
+_VOLUME: Final = "quorate.volume="
+#: What every tag of ours begins with.
+_OURS: Final = "quorate."
 #: SHA-512 of what it was filled with.
 _CHECKSUM: Final = "quorate.sha512="
 #: DRBD's metadata is on it; set and read by the replica's part.
@@ -53,6 +59,11 @@ def is_owner_tag(tag: str) -> bool:
 def made_for_tag(uid: str) -> str:
     """The tag that says for which replica a volume was made."""
     return _MADE_FOR + uid
+
+
+def volume_tag(name: str) -> str:
+    """The tag that says of which ReplicatedVolume it is a part."""
+    return _VOLUME + name
 
 
 def checksum_tag(checksum: str) -> str:
@@ -154,6 +165,18 @@ class SeenVolume:
     def trouble(self) -> str:
         """What is wrong with it, or nothing."""
         return _HEALTH.get(self._flag(8), "")
+
+    @property
+    def ours(self) -> bool:
+        """Whether an agent made it, of whatever cluster."""
+        return any(tag.startswith(_OURS) for tag in self.tags)
+
+    @property
+    def volume_name(self) -> str:
+        """The ReplicatedVolume of which it is a part, by its tag; older ones have only their name. "": none."""
+        said = next((tag.removeprefix(_VOLUME) for tag in sorted(self.tags) if tag.startswith(_VOLUME)), "")
+        beginning, _, name = self.name.partition("-")
+        return said or (names.volume_of_logical_volume(name) or "" if beginning == "replica" else "")
 
     @property
     def checksum(self) -> str:

@@ -12,7 +12,7 @@ from quorate.agent import looks
 from quorate.agent.crypto import parse_crypto
 from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
-from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, Node, Wake, resource_work, volume_work
+from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, ORPHANS_KEY, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.duty import duties, is_noted, note_work
 from quorate.agent.replica.guard import Guard, guard_work
@@ -365,7 +365,7 @@ class Replicas:
         sighting = memory.kernel.get(resource)
         if sighting is not None and sighting.value is not None and resource not in memory.strangers:
             memory.strangers.add(resource)
-            log.warning("the kernel has a resource that belongs to no replica of this node", resource=resource)
+            self._node.disks.wake(ORPHANS_KEY)
         if self._texts.pop(resource, None) is not None:
             file = file_of(self._node, resource)
             for path in (file, f"{file}_tmp", f"{file}_new"):
@@ -374,4 +374,6 @@ class Replicas:
                 memory.forget(work)
         # Who keeps a duty has to know that the resource is gone, and wakes us when the duty is given up.
         if (sighting is None or sighting.value is None) and resource not in memory.duties:
+            if resource in memory.strangers:
+                self._node.disks.wake(ORPHANS_KEY)
             memory.forget_resource(resource)

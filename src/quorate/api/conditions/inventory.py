@@ -1,4 +1,4 @@
-"""Conditions of a longhorn Node, and of each disk in its inventory."""
+"""Conditions of a longhorn Node; Ready is also one of each disk in its inventory."""
 
 from __future__ import annotations
 
@@ -17,4 +17,21 @@ class Ready(ConditionType):
         "AgentNotReady",
         "The node's agent has not reported lately, so nothing is known.",
         "See the node, and the agent on it.",
+    )
+
+
+class Orphans(ConditionType):
+    """The node has logical volumes or DRBD resources of ours that belong to no object. They are left as they are."""
+
+    ORPHANS_FOUND = true(
+        "OrphansFound",
+        "Something of ours on the node belongs to no object; the message names each, and its volume.",
+        "Find out whether its data are needed (its volume's objects may have been lost). If not:"
+        " quorate orphan remove NODE/NAME.",
+    )
+    NO_ORPHANS = false("NoOrphans", "Nothing of ours is known to be on the node without an object.")
+    NOT_REPORTED = unknown(
+        "NotReported",
+        "The node's agent has not said yet, since it started, whether there are any.",
+        "If this lasts, see the agent's log: it cannot look at LVM.",
     )

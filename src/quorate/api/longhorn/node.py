@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, field
@@ -10,7 +11,7 @@ from msgspec import Meta, field
 from quorate.api.groups import LONGHORN
 from quorate.api.kind import Column, Scope, kind
 from quorate.api.meta import Bytes, Condition, Resource
-from quorate.api.scalars import ByteCount, Count, ObjectRef, Word
+from quorate.api.scalars import ByteCount, Count, Message, ObjectRef, Word
 from quorate.api.struct import Struct, list_map, list_set
 
 #: A disk is named by its volume group, or by group and thin pool: ``data``, ``data/thin``.
@@ -72,12 +73,62 @@ class DiskStatus(Struct):
     conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
+class OrphanType(StrEnum):
+    """What is left on a node."""
+
+    LOGICAL_VOLUME = "LogicalVolume"
+    RESOURCE = "Resource"
+
+
+#: How many are reported; whoever has more has to begin somewhere.
+MAX_ORPHANS = 500
+
+
+class Orphan(Struct):
+    """Something of ours on the node that belongs to no object. Never removed but at a person's word."""
+
+    id: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=300,
+            description="What quorate.io/remove-orphans names it by: LVM's UUID, or drbd/ and the resource's name.",
+        ),
+    ]
+    type: Annotated[
+        OrphanType, Meta(description="LogicalVolume: space on a disk. Resource: a DRBD resource that is up.")
+    ]
+    name: Annotated[str, Meta(max_length=300, description="What the node calls it: group/name, or a resource's name.")]
+    volume_name: Annotated[
+        str, Meta(max_length=253, description="The ReplicatedVolume that it was made for, if it says so.")
+    ] = ""
+    size: Annotated[ByteCount, Meta(description="Bytes.")] = Bytes(0)
+    holds_data: Annotated[
+        bool,
+        Meta(description="It was a copy of its volume, or is about to be: no volume of that name is formed beside it."),
+    ] = False
+    message: Annotated[
+        Message, Meta(description="Why it cannot be removed, or was not, although a person said so.")
+    ] = ""
+
+
 class NodeStatus(Struct):
-    """What a node has, derived from its LVMVolumeGroups."""
+    """What a node has, derived from its LVMVolumeGroups. The orphans are written by its agent, all else by us."""
 
     observed_generation: Count | None = None
     zone: str = ""
     disk_status: Annotated[Mapping[DiskName, DiskStatus], Meta(max_length=256)] = field(default_factory=dict)
+    orphans: Annotated[
+        tuple[Orphan, ...],
+        Meta(
+            max_length=MAX_ORPHANS,
+            description="Logical volumes and DRBD resources of ours, on the node, that belong to no object.",
+        ),
+        list_map("id"),
+    ] = ()
+    orphans_reported_by: Annotated[
+        str, Meta(max_length=253, description="The agent that looked for orphans, as it holds the node's Lease.")
+    ] = ""
     conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
 
 
@@ -92,6 +143,7 @@ class NodeStatus(Struct):
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
         Column("AllowScheduling", ".spec.allowScheduling", "boolean"),
         Column("Schedulable", '.status.conditions[?(@.type=="Schedulable")].status'),
+        Column("Orphans", '.status.conditions[?(@.type=="Orphans")].status', priority=1),
         Column("Zone", ".status.zone", priority=1),
     ),
 )

@@ -10,6 +10,7 @@ objects that they reach it may write what is its node's (``admission_of``; the s
 | Drive                   | of its node           | of its node: spec                           | of its node         |
 | Lease                   | ``quorate-agent-…``   | the same                                    |                     |
 | core Node               | its own               | its own, if an agent made it: labels        | the same            |
+| longhorn Node           | never                 | never                                       | its own             |
 | Event                   | in ``default``, as    | the same                                    |                     |
 |                         | reported by its node  |                                             |                     |
 
@@ -28,7 +29,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from quorate.api import finalizers, labels, names
+from quorate.api import finalizers, labels, longhorn, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Event, Lease, Node, RoleBinding, SecretObject
@@ -59,6 +60,7 @@ AGENT_VERBS: Final[Mapping[Kind, tuple[frozenset[str], frozenset[str]]]] = {
     ClusterConfig.KIND: (_READ, frozenset()),
     Lease.KIND: (_READ | {"create", "patch"}, frozenset()),
     Node.KIND: (_READ | {"create", "patch"}, frozenset({"patch"})),
+    longhorn.Node.KIND: (_READ, frozenset({"patch"})),
     Event.KIND: (_READ | {"create", "patch"}, frozenset()),
 }
 #: Labels under these are Kubernetes' own…
@@ -133,6 +135,9 @@ def _why_not(node: str, attempt: Attempt) -> str:
         return "" if own else "may write only its own Lease"
     if kind is Node.KIND:
         return _why_not_the_node(node, attempt)
+    if kind is longhorn.Node.KIND:
+        own = (subject.namespace, subject.name) == (names.NAMESPACE, node) and attempt.status
+        return "" if own else "may write only the status of its own longhorn Node"
     if kind is Event.KIND:
         own = subject.namespace == names.EVENT_NAMESPACE and _are(attempt, lambda event: event.reporting_instance, node)
         return "" if own else f"may write only Events in {names.EVENT_NAMESPACE} that its node reports"

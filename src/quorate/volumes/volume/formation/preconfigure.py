@@ -24,7 +24,7 @@ from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.volume import leftovers
 from quorate.volumes.volume.formation.connectivity import introduce
 from quorate.volumes.volume.formation.members import addresses
-from quorate.volumes.volume.formation.steps import elapsed, restart_clock, waiting
+from quorate.volumes.volume.formation.steps import elapsed, left_behind, restart_clock, waiting
 from quorate.volumes.volume.outcome import Outcome
 from quorate.volumes.volume.replicas import deletions, free_ids, new_replica
 from quorate.volumes.waits import Blocker, Wait, grouped, ids
@@ -49,6 +49,8 @@ def preconfigure(view: VolumeView, now: datetime, random: Random) -> Outcome:
             return restart_clock(view, now)
         wait = _for_places(kept, homeless, found)
         return waiting(view, now, wait, writes=(*cleared, *places.writes(view, found)))
+    if left := left_behind(view):
+        return waiting(view, now, left, writes=cleared)
     unfit = _unready(kept) or safety(view, kept)
     if unfit is not None:
         return waiting(view, now, unfit, limit, cleared)

@@ -37,6 +37,12 @@ _PHASES: Final = (
 )
 
 
+#: So many seconds an agent is given to look at its node before volumes are formed without its word.
+AGENTS_START: Final = 60.0
+#: Meanwhile it is looked so often whether they have.
+LOOK_FOR_REPORTS: Final = 1.0
+
+
 def begin(view: VolumeView, now: datetime) -> Outcome:
     """Revision 1: size and networks are fixed, and nobody takes part yet."""
     rv = view.volume
@@ -48,6 +54,12 @@ def begin(view: VolumeView, now: datetime) -> Outcome:
             (Blocker("ReplicatedStoragePool", pool),),
         )
         return Outcome(rv.status, wait=wait)
+    if found := left_behind(view):
+        return Outcome(rv.status, wait=found)
+    if left := _until_looked_at(view, now):
+        nodes = ", ".join(sorted(view.not_looked_at))
+        words = f"agents have just started, and may find data of an earlier {view.name}: {nodes}"
+        return Outcome(rv.status, wait=Wait("WaitingForAgents", words), again=min(left, LOOK_FOR_REPORTS))
     if births.is_full(view.others_forming, now):
         return _let_wait(rv, now)
     minor = rv.status.drbd.config.device_minor
@@ -69,6 +81,29 @@ def begin(view: VolumeView, now: datetime) -> Outcome:
         datamesh_pending_replica_transitions=(),
     )
     return Outcome(_moved(status, FormationPhase.PRECONFIGURE, now), advances=True)
+
+
+def left_behind(view: VolumeView) -> Wait | None:
+    """Why nothing is formed: what an earlier volume of this name has left holds data, and belongs to no object.
+
+    Its store may have been restored from an older copy: an empty volume beside its data would be taken for it.
+    """
+    if not view.orphans:
+        return None
+    left = [f"{node}/{orphan.name}" for node, orphan in view.orphans]
+    message = (
+        f"not formed beside what is left of an earlier volume {view.name}: {', '.join(left)} hold data, and belong to"
+        " no object. If they are needed, bring back the objects that they belonged to; if not, quorate orphan remove"
+        f" {left[0]}. Of a machine that does not come back, delete the Node object"
+    )
+    nodes = dict.fromkeys(node for node, _ in view.orphans)
+    return Wait("OrphansFound", message, tuple(Blocker("Node", node) for node in nodes))
+
+
+def _until_looked_at(view: VolumeView, now: datetime) -> float:
+    """Seconds that are still given to agents that have just started; one that cannot look keeps nobody waiting."""
+    since = max(view.not_looked_at.values(), default=None)
+    return max(0.0, AGENTS_START - (now - since).total_seconds()) if since is not None else 0.0
 
 
 def _let_wait(rv: ReplicatedVolume, now: datetime) -> Outcome:

@@ -1,0 +1,139 @@
+"""What counts as an orphan, and what is said of it: pure, beside the stories of ``tests/volumes/test_orphans.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume, SeenVolumes, owner_tag, volume_tag
+from quorate.agent.orphans import OrphansView, found
+from quorate.api import annotation_keys, longhorn, names
+from quorate.api.conditions.inventory import Orphans
+from quorate.api.core import Lease, Node
+from quorate.api.core.lease import LeaseSpec
+from quorate.api.longhorn.node import NodeStatus, Orphan, OrphanType
+from quorate.api.meta import Bytes, ObjectMeta, Resource
+from quorate.api.storage.drbd import Device, DiskState, DrbdStatus, Role
+from quorate.disks.inventory import INVENTORY_CONTROLLER
+from quorate.engine import Patch
+from tests.disks.making import pass_over, status_written
+
+LONG = "v" * 200
+
+
+def disk(name: str, *tags: str, uuid: str = "u1", attributes: str = "-wi-a-----") -> SeenVolume:
+    return SeenVolume("vg0", name, uuid, size=4096, attributes=attributes, tags=frozenset(tags))
+
+
+def resource(name: str = "web", role: str = Role.SECONDARY, state: str = DiskState.UP_TO_DATE) -> DrbdStatus:
+    return DrbdStatus(name=name, role=role, devices=(Device(minor=7, disk_state=state, size=4),))
+
+
+def told(name: str, volume: str, message: str = "", *, data: bool, id_: str = "u1") -> Orphan:
+    sort = OrphanType.LOGICAL_VOLUME if "/" in name else OrphanType.RESOURCE
+    return Orphan(id=id_, type=sort, name=name, volume_name=volume, size=Bytes(4096), holds_data=data, message=message)
+
+
+def view(
+    *left: SeenVolume,
+    resources: Iterable[DrbdStatus] | None = (),
+    files: Iterable[str] = ("web",),
+    known: tuple[Orphan, ...] = (),
+    incomplete: str = "",
+) -> OrphansView:
+    return OrphansView(
+        longhorn.Node(metadata=ObjectMeta(name="n1"), status=NodeStatus(orphans=known)),
+        "agent",
+        SeenVolumes(left, incomplete),
+        left,
+        tuple(resources) if resources is not None else None,
+        frozenset(files),
+    )
+
+
+PLAIN = told("vg0/replica-web-0-01234567", "web", data=False)
+UP = told("web", "web", data=True, id_="drbd/web")
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (view(disk("replica-web-0-01234567", owner_tag("x"))), (PLAIN,)),
+        (
+            view(disk("replica-web-0-01234567", owner_tag("x"), METADATA_TAG)),
+            (told("vg0/replica-web-0-01234567", "web", data=True),),
+        ),
+        # A name that was cut short says nothing; the tag does.
+        (
+            view(disk("replica-vvvv-0123456789abcdef", volume_tag(LONG), METADATA_TAG)),
+            (told("vg0/replica-vvvv-0123456789abcdef", LONG, data=True),),
+        ),
+        (
+            view(disk("image-web-0-copy-01234567", owner_tag("x"))),
+            (told("vg0/image-web-0-copy-01234567", "", data=False),),
+        ),
+        (view(disk("quorate-spare-x", NEW)), (told("vg0/quorate-spare-x", "", data=False),)),
+        (
+            view(disk("replica-web-0-01234567", owner_tag("x"), attributes="-wi-ao----")),
+            (told("vg0/replica-web-0-01234567", "web", "/dev/vg0/replica-web-0-01234567 is open", data=False),),
+        ),
+        (view(resources=[resource()]), (UP,)),
+        (view(resources=[resource(state=DiskState.DISKLESS)]), (told("web", "web", data=False, id_="drbd/web"),)),
+        (
+            view(resources=[resource(role=Role.PRIMARY)]),
+            (told("web", "web", "/dev/drbd7 is in use", data=True, id_="drbd/web"),),
+        ),
+        # Somebody else's: no file of ours is there.
+        (view(resources=[resource("linstor-1")]), ()),
+        # Gone.
+        (view(known=(PLAIN, UP)), ()),
+        # Not seen: that is not gone.
+        (view(known=(PLAIN, UP), incomplete="lvs ended with 5"), (PLAIN,)),
+        (view(known=(PLAIN, UP), resources=None), (UP,)),
+    ],
+)
+def test_what_is_left_is_told_of_as_it_is(seen: OrphansView, expected: tuple[Orphan, ...]) -> None:
+    assert found(seen) == expected
+
+
+def looked_at(status: NodeStatus, said: str | None = None, holder: str = "agent") -> tuple[str, str | None]:
+    """The condition's reason, and what becomes of a person's word."""
+    annotations = {annotation_keys.REMOVE_ORPHANS: said} if said is not None else {}
+    metadata = ObjectMeta(name="n1", namespace=names.NAMESPACE, annotations=annotations)
+    objects: list[Resource] = [
+        longhorn.Node(metadata=metadata, status=status),
+        Node(metadata=ObjectMeta(name="n1")),
+        Lease(
+            metadata=ObjectMeta(name="quorate-agent-n1", namespace=names.NAMESPACE),
+            spec=LeaseSpec(holder_identity=holder),
+        ),
+    ]
+    plan = pass_over(INVENTORY_CONTROLLER, "n1", *objects)
+    written = status_written(plan)
+    reason = next(each.reason for each in written.status.conditions if each.type == Orphans.__name__)
+    kept = [
+        each.intended for each in plan.writes if isinstance(each, Patch) and isinstance(each.intended, longhorn.Node)
+    ]
+    word = (kept[0] if kept else written).metadata.annotations.get(annotation_keys.REMOVE_ORPHANS)
+    return reason, word
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (NodeStatus(orphans_reported_by="agent"), None, ("NoOrphans", None)),
+        (NodeStatus(orphans_reported_by="one before"), None, ("NotReported", None)),
+        (NodeStatus(orphans=(PLAIN,), orphans_reported_by="agent"), None, ("OrphansFound", None)),
+        (NodeStatus(orphans=(PLAIN,), orphans_reported_by="agent"), "u1", ("OrphansFound", "u1")),
+        # A word about one that is gone is spent: it is not meant for one that comes back.
+        (NodeStatus(orphans=(PLAIN,), orphans_reported_by="agent"), "u0,u1", ("OrphansFound", "u1")),
+        (NodeStatus(orphans_reported_by="agent"), "u1", ("NoOrphans", None)),
+        # Nobody has looked since.
+        (NodeStatus(orphans_reported_by="one before"), "u1", ("NotReported", "u1")),
+    ],
+)
+def test_the_condition_and_a_persons_word_follow_the_report(
+    status: NodeStatus, said: str | None, expected: tuple[str, str | None]
+) -> None:
+    assert looked_at(status, said) == expected
