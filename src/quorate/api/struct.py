@@ -6,7 +6,9 @@ that the embedded engine validates with, and the generated CRD:
 - bounds and patterns: ``Annotated[int, Meta(ge=0, le=7)]`` (msgspec's own ``Meta``);
 - a rule between fields or against the old value: ``Annotated[str, rule("self == oldSelf", "…")]``, or
   for a whole struct the class variable ``RULES``;
-- how a list merges: ``Annotated[tuple[Condition, ...], list_map("type")]`` or ``list_set()``.
+- how a list merges: ``Annotated[tuple[Condition, ...], list_map("type")]`` or ``list_set()``;
+- whether zeros are written: usually a field that is zero, empty or False is absent; in a struct with the class variable
+  ``WHOLE`` every field is there. That is for what was observed: who reads "absent" cannot tell False from unknown.
 
 Types are frozen and share their parts freely: a snapshot is a reference, a change is ``replace``.
 They are not tracked by the garbage collector (``gc=False``): wire data is a tree, it has no cycles.
@@ -61,8 +63,17 @@ class _WireType(StructMeta):
     """Gives every wire type its settings; msgspec does not hand ``kw_only`` down to subclasses."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _WireType:  # noqa: PYI034 - mypy allows no Self in a metaclass
+        omit_defaults = not namespace.get("WHOLE", False)
         return super().__new__(
-            mcls, name, bases, namespace, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False
+            mcls,
+            name,
+            bases,
+            namespace,
+            frozen=True,
+            kw_only=True,
+            omit_defaults=omit_defaults,
+            rename="camel",
+            gc=False,
         )
 
 

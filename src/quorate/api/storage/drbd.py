@@ -30,6 +30,9 @@ from quorate.api.scalars import (
 from quorate.api.secret import Secret
 from quorate.api.struct import Struct, list_map, list_set
 
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#: Four numbers up to 255, without leading zeros: some read those as octal.
+IPV4_PATTERN = rf"^({_OCTET}\.){{3}}{_OCTET}$"
 State = Annotated[str, Meta(max_length=32)]
 SharedSecret = Annotated[
     Secret,
@@ -121,7 +124,7 @@ class ReplicationState(StrEnum):
 class Address(Struct):
     """Where a member listens."""
 
-    ipv4: Annotated[str, Meta(max_length=15, pattern=r"^([0-9]{1,3}\.){3}[0-9]{1,3}$")]
+    ipv4: Annotated[str, Meta(max_length=15, pattern=IPV4_PATTERN)]
     port: Port
 
 
@@ -212,6 +215,8 @@ class DrbdErrors(Struct):
 class Host(Struct):
     """One end of a path."""
 
+    WHOLE = True
+
     address: str = ""
     port: int = 0
     family: State = ""
@@ -220,6 +225,8 @@ class Host(Struct):
 class Path(Struct):
     """A way between two members."""
 
+    WHOLE = True
+
     this_host: Host = Host()
     remote_host: Host = Host()
     established: bool = False
@@ -227,6 +234,8 @@ class Path(Struct):
 
 class PeerDevice(Struct):
     """A volume as one of the peers has it."""
+
+    WHOLE = True
 
     volume: int = 0
     replication_state: State = ""
@@ -244,6 +253,8 @@ class PeerDevice(Struct):
 class Connection(Struct):
     """A link to a peer."""
 
+    WHOLE = True
+
     peer_node_id: NodeId
     name: str = ""
     connection_state: State = ""
@@ -258,6 +269,8 @@ class Connection(Struct):
 
 class Device(Struct):
     """The local device. Counters are of when something else last changed."""
+
+    WHOLE = True
 
     volume: int = 0
     minor: int = 0
@@ -276,6 +289,8 @@ class Device(Struct):
 
 class DrbdStatus(Struct):
     """What ``drbdsetup status --json`` says, field by field."""
+
+    WHOLE = True
 
     name: str = ""
     node_id: int = 0
