@@ -45,8 +45,12 @@ class DrbdSettings(Struct):
 class GracePeriods(Struct):
     """How long something may be away before it counts as lost."""
 
-    node_not_ready: Duration = Duration("10m")
-    drive_missing: Duration = Duration("5m")
+    node_not_ready: Annotated[
+        Duration, Meta(description="How long a node may be away before its replicas are replaced.")
+    ] = Duration("10m")
+    drive_missing: Annotated[Duration, Meta(description="How long a drive may be away before it counts as lost.")] = (
+        Duration("5m")
+    )
 
 
 class AgentSettings(Struct):
@@ -60,8 +64,11 @@ class AgentSettings(Struct):
         ),
     )
 
-    lease_duration: Duration = Duration("40s")
-    renew_interval: Duration = Duration("10s")
+    lease_duration: Annotated[
+        Duration,
+        Meta(description="An agent that has not renewed its Lease for so long is silent: its word does not count."),
+    ] = Duration("40s")
+    renew_interval: Annotated[Duration, Meta(description="How often an agent renews its Lease.")] = Duration("10s")
 
 
 class Timeouts(Struct):
@@ -123,8 +130,12 @@ class ClusterConfigSpec(Struct):
 class ClusterConfigStatus(Struct):
     """Whether the leader uses it."""
 
-    observed_generation: Count | None = None
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it is in force; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

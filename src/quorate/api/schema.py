@@ -111,7 +111,8 @@ def _schema(info: types.Type) -> Schema:
     if isinstance(info, types.DateTimeType):
         return {"type": "string", "format": "date-time"}
     if isinstance(info, types.EnumType):
-        return {"type": "string", "enum": [member.value for member in info.cls]}
+        told = _first_paragraph(info.cls)
+        return {"type": "string", "enum": [member.value for member in info.cls]} | _bounds(description=told or None)
     if isinstance(info, types.LiteralType):
         return {"type": "string", "enum": list(info.values)}
     if isinstance(info, types.BytesType):

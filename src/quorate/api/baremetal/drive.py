@@ -57,19 +57,25 @@ class DriveSpec(Struct):
     """What is known of the device. Written by the node's agent; serial, vendor and product are its identity."""
 
     uuid: Annotated[ObjectRef, Meta(description="The name of this object.")] = field(name="UUID")
-    serial_number: Annotated[str, Meta(min_length=1, max_length=128)] = field(name="SerialNumber")
+    serial_number: Annotated[str, Meta(min_length=1, max_length=128, description="As the drive itself says.")] = field(
+        name="SerialNumber"
+    )
     vid: Annotated[Label, Meta(description="Vendor.")] = field(default="", name="VID")
     pid: Annotated[Label, Meta(description="Product.")] = field(default="", name="PID")
     node_id: NodeRef = field(name="NodeId")
     path: Annotated[str, Meta(max_length=512, description="Such as /dev/sdb; may differ after a reboot.")] = field(
         default="", name="Path"
     )
-    size: ByteCount = field(default=Bytes(0), name="Size")
+    size: Annotated[ByteCount, Meta(description="Bytes.")] = field(default=Bytes(0), name="Size")
     type: DriveType | None = field(default=None, name="Type")
-    enclosure: Label = field(default="", name="Enclosure")
-    slot: Label = field(default="", name="Slot")
-    bay: Label = field(default="", name="Bay")
-    firmware: Label = field(default="", name="Firmware")
+    enclosure: Annotated[Label, Meta(description="The enclosure that it sits in.")] = field(
+        default="", name="Enclosure"
+    )
+    slot: Annotated[Label, Meta(description="The slot of that, as people number them.")] = field(
+        default="", name="Slot"
+    )
+    bay: Annotated[Label, Meta(description="The bay, where the enclosure names one.")] = field(default="", name="Bay")
+    firmware: Annotated[Label, Meta(description="The version of its firmware.")] = field(default="", name="Firmware")
     is_system: Annotated[bool, Meta(description="The node runs from it: its health only alerts.")] = field(
         default=False, name="IsSystem"
     )
@@ -81,8 +87,10 @@ class SmartReport(Struct):
 
     health: DriveHealth = DriveHealth.UNKNOWN
     message: Message = ""
-    temperature_celsius: int | None = None
-    endurance_used_percent: Count | None = None
+    temperature_celsius: Annotated[int, Meta(description="Degrees Celsius.")] | None = None
+    endurance_used_percent: (
+        Annotated[Count, Meta(description="How much of its rated life is used; may be more than 100.")] | None
+    ) = None
 
 
 class DetachmentPhase(StrEnum):
@@ -126,7 +134,7 @@ class DriveStatus(Struct):
         ),
     ] = ()
     detachment: Detachment | None = None
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     health: DriveHealth | None = None
     operational_status: OperationalStatus | None = None
     operational_status_since: Annotated[datetime, Meta(description="When operationalStatus became what it is.")] | (
@@ -140,7 +148,9 @@ class DriveStatus(Struct):
         False
     )
     message: Message = ""
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], list_map("type"), Meta(description="How the drive is; docs/conditions.md has every one.")
+    ] = ()
 
 
 @kind(

@@ -54,9 +54,11 @@ class VolumeSpec(Struct):
     )
     location_type: LocationType = field(default=LocationType.LVM, name="LocationType")
     node_id: NodeRef = field(name="NodeId")
-    size: ByteCount = field(default=Bytes(0), name="Size")
+    size: Annotated[ByteCount, Meta(description="Bytes.")] = field(default=Bytes(0), name="Size")
     mode: VolumeMode = field(default=VolumeMode.RAW, name="Mode")
-    storage_class: Annotated[str, Meta(max_length=253)] = field(default="", name="StorageClass")
+    storage_class: Annotated[str, Meta(max_length=253, description="The kind of storage that it lies on.")] = field(
+        default="", name="StorageClass"
+    )
     owners: Annotated[tuple[str, ...], Meta(max_length=64, description="Who uses it.")] = field(
         default=(), name="Owners"
     )
@@ -65,11 +67,15 @@ class VolumeSpec(Struct):
 class VolumeStatus(Struct):
     """How far its release is, computed from its annotations and its owner."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     health: Annotated[DriveHealth, Meta(description="The worst of the drives under it.")] | None = None
     usage: VolumeUsage | None = None
     message: Message = ""
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="How far its procedure is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

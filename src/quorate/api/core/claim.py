@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from msgspec import field
+from msgspec import Meta, field
 
 from quorate.api.groups import CORE
 from quorate.api.kind import Column, Scope, kind
@@ -16,24 +17,28 @@ from quorate.api.struct import Struct
 class ClaimResources(Struct):
     """How much is asked for."""
 
-    requests: Mapping[str, Quantity] = field(default_factory=dict)
+    requests: Annotated[
+        Mapping[str, Quantity], Meta(description="How much is asked for, by resource; storage is the one that counts.")
+    ] = field(default_factory=dict)
 
 
 class ClaimSpec(Struct):
     """What is asked for; ``volumeName`` is the ReplicatedVolume."""
 
-    volume_name: str = ""
-    storage_class_name: str | None = None
-    volume_mode: str | None = None
-    access_modes: tuple[str, ...] = ()
+    volume_name: Annotated[str, Meta(description="The PersistentVolume that it is bound to.")] = ""
+    storage_class_name: Annotated[str, Meta(description="The StorageClass that it asks for.")] | None = None
+    volume_mode: Annotated[str, Meta(description="Filesystem or Block.")] | None = None
+    access_modes: Annotated[tuple[str, ...], Meta(description="How it may be used, such as ReadWriteOnce.")] = ()
     resources: ClaimResources = ClaimResources()
 
 
 class ClaimStatus(Struct):
     """What was given."""
 
-    phase: str = ""
-    capacity: Mapping[str, Quantity] = field(default_factory=dict)
+    phase: Annotated[str, Meta(description="Pending, Bound or Lost.")] = ""
+    capacity: Annotated[Mapping[str, Quantity], Meta(description="What it has, by resource.")] = field(
+        default_factory=dict
+    )
 
 
 @kind(

@@ -15,11 +15,15 @@ from quorate.api.struct import Struct
 class LeaseSpec(Struct):
     """Who holds it, since when, and for how long without renewing."""
 
-    holder_identity: str | None = None
-    lease_duration_seconds: Annotated[int, Meta(gt=0)] | None = None
-    acquire_time: MicroTime | None = None
-    renew_time: MicroTime | None = None
-    lease_transitions: Annotated[int, Meta(ge=0)] | None = None
+    holder_identity: Annotated[str, Meta(description="Who holds it; empty: nobody.")] | None = None
+    lease_duration_seconds: (
+        Annotated[int, Meta(gt=0, description="After so many seconds without a renewal another may take it.")] | None
+    ) = None
+    acquire_time: Annotated[MicroTime, Meta(description="When the holder took it.")] | None = None
+    renew_time: Annotated[MicroTime, Meta(description="When the holder last renewed it, by its own clock.")] | None = (
+        None
+    )
+    lease_transitions: Annotated[int, Meta(ge=0, description="How often the holder has changed.")] | None = None
 
 
 @kind(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from quorate.api.groups import CORE
 from quorate.api.kind import Column, kind
 from quorate.api.meta import Resource
@@ -11,13 +15,13 @@ from quorate.api.struct import Struct
 class NamespaceSpec(Struct):
     """Who holds it."""
 
-    finalizers: tuple[str, ...] = ()
+    finalizers: Annotated[tuple[str, ...], Meta(description="Who must let go before the namespace is gone.")] = ()
 
 
 class NamespaceStatus(Struct):
     """Whether it is in use."""
 
-    phase: str = ""
+    phase: Annotated[str, Meta(description="Active, or Terminating while its objects are being deleted.")] = ""
 
 
 @kind(

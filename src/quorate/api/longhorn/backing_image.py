@@ -37,7 +37,7 @@ class BackingImageSpec(Struct):
         immutable_once_set("checksum"),
     )
 
-    min_number_of_copies: Annotated[int, Meta(ge=1, le=MAX_COPIES)] = 1
+    min_number_of_copies: Annotated[int, Meta(ge=1, le=MAX_COPIES, description="How many copies there are to be.")] = 1
     size: (
         Annotated[
             Quantity,
@@ -61,9 +61,10 @@ class BackingImageSpec(Struct):
     )
     node_selector: Annotated[Tags, Meta(description="Only nodes with all these tags.")] = ()
     disk_selector: Annotated[Tags, Meta(description="Only disks with all these tags.")] = ()
-    disk_file_spec_map: Annotated[Mapping[DiskUUID, DiskFileSpec], Meta(max_length=MAX_COPIES)] = field(
-        default_factory=dict
-    )
+    disk_file_spec_map: Annotated[
+        Mapping[DiskUUID, DiskFileSpec],
+        Meta(max_length=MAX_COPIES, description="By the UUID of a disk: a copy that is to be there."),
+    ] = field(default_factory=dict)
 
 
 class CopyState(StrEnum):
@@ -80,22 +81,27 @@ class DiskFileStatus(Struct):
     """A copy as it is."""
 
     state: CopyState = CopyState.PENDING
-    progress: Percent = 0
+    progress: Annotated[Percent, Meta(description="Percent copied.")] = 0
     message: Message = ""
-    last_state_transition_time: datetime | None = None
+    last_state_transition_time: Annotated[datetime, Meta(description="When its state last changed.")] | None = None
 
 
 class BackingImageStatus(Struct):
     """Where copies are."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     size: Annotated[ByteCount, Meta(description="Bytes; 0: not known yet.")] = Bytes(0)
-    checksum: str = ""
-    ready_copies: Count = 0
-    disk_file_status_map: Annotated[Mapping[DiskUUID, DiskFileStatus], Meta(max_length=2 * MAX_COPIES)] = field(
-        default_factory=dict
-    )
-    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
+    checksum: Annotated[str, Meta(description="SHA-512 of the image, as its first ready copy has it.")] = ""
+    ready_copies: Annotated[Count, Meta(description="How many copies can be used.")] = 0
+    disk_file_status_map: Annotated[
+        Mapping[DiskUUID, DiskFileStatus],
+        Meta(max_length=2 * MAX_COPIES, description="By the UUID of a disk: how the copy there is."),
+    ] = field(default_factory=dict)
+    conditions: Annotated[
+        tuple[ProbedCondition, ...],
+        list_map("type"),
+        Meta(description="How the image is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

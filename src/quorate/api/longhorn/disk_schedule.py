@@ -78,14 +78,22 @@ Answers = Annotated[Mapping[EntryName, DiskScheduledResourcesStatus], Meta(max_l
 class DiskScheduleStatus(Struct):
     """What was granted."""
 
-    observed_generation: Count | None = None
-    replicas: Answers = field(default_factory=dict)
-    backing_images: Answers = field(default_factory=dict)
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
+    replicas: Annotated[Answers, Meta(description="By replica: what the disk has granted it, or why not.")] = field(
+        default_factory=dict
+    )
+    backing_images: Annotated[Answers, Meta(description="By image: the same for its copy.")] = field(
+        default_factory=dict
+    )
     storage_scheduled: Annotated[ByteCount, Meta(description="The sum of all scheduledSize.")] = Bytes(0)
     storage_available: Annotated[
         ByteCount, Meta(description="The most that may be scheduled, as it was at the last decision.")
     ] = Bytes(0)
-    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[ProbedCondition, ...],
+        list_map("type"),
+        Meta(description="How the disk is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

@@ -33,15 +33,18 @@ class DiskSpec(Struct):
         True
     )
     storage_reserved: Annotated[ByteCount, Meta(description="Bytes that are not to be given away.")] = Bytes(0)
-    tags: Tags = ()
+    tags: Annotated[Tags, Meta(description="Words by which people tell disks apart.")] = ()
 
 
 class NodeSpec(Struct):
     """What people say about a node's storage. A disk that is not named here is used as it is."""
 
     allow_scheduling: Annotated[bool, Meta(description="With false no disk of the node takes anything new.")] = True
-    disks: Annotated[Mapping[DiskName, DiskSpec], Meta(max_length=256)] = field(default_factory=dict)
-    tags: Tags = ()
+    disks: Annotated[
+        Mapping[DiskName, DiskSpec],
+        Meta(max_length=256, description="By disk (group, or group/pool): what people say about it."),
+    ] = field(default_factory=dict)
+    tags: Annotated[Tags, Meta(description="Words by which people tell nodes apart.")] = ()
 
 
 class DiskStatus(Struct):
@@ -51,8 +54,10 @@ class DiskStatus(Struct):
         str,
         Meta(max_length=64, description="The group's or pool's own; the DiskSchedule is named by it in lower case."),
     ] = field(default="", name="diskUUID")
-    lvm_volume_group_name: str = ""
-    lvm_volume_group_thin_pool_name: str = ""
+    lvm_volume_group_name: Annotated[str, Meta(description="The LVMVolumeGroup.")] = ""
+    lvm_volume_group_thin_pool_name: Annotated[
+        str, Meta(description="Its thin pool; empty: the disk is the group's own space.")
+    ] = ""
     storage_maximum: Annotated[ByteCount, Meta(description="Capacity.")] = Bytes(0)
     storage_available: Annotated[
         ByteCount, Meta(description="The most that may be scheduled: (capacity - reserved) x over-provisioning (M12).")
@@ -70,7 +75,11 @@ class DiskStatus(Struct):
     drives: Annotated[
         tuple[ObjectRef, ...], Meta(max_length=64, description="The Drives that the disk lies on."), list_set()
     ] = ()
-    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[ProbedCondition, ...],
+        list_map("type"),
+        Meta(description="How the disk is; docs/conditions.md has every one."),
+    ] = ()
 
 
 class OrphanType(StrEnum):
@@ -115,9 +124,11 @@ class Orphan(Struct):
 class NodeStatus(Struct):
     """What a node has, derived from its LVMVolumeGroups. The orphans are written by its agent, all else by us."""
 
-    observed_generation: Count | None = None
-    zone: str = ""
-    disk_status: Annotated[Mapping[DiskName, DiskStatus], Meta(max_length=256)] = field(default_factory=dict)
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
+    zone: Annotated[str, Meta(description="The node's label topology.kubernetes.io/zone.")] = ""
+    disk_status: Annotated[
+        Mapping[DiskName, DiskStatus], Meta(max_length=256, description="By disk (group, or group/pool): how it is.")
+    ] = field(default_factory=dict)
     orphans: Annotated[
         tuple[Orphan, ...],
         Meta(
@@ -129,7 +140,11 @@ class NodeStatus(Struct):
     orphans_reported_by: Annotated[
         str, Meta(max_length=253, description="The agent that looked for orphans, as it holds the node's Lease.")
     ] = ""
-    conditions: Annotated[tuple[ProbedCondition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[ProbedCondition, ...],
+        list_map("type"),
+        Meta(description="How the node's storage is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

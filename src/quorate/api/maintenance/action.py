@@ -115,7 +115,9 @@ class Action(Struct):
 
     type: ActionType
     host: Host = ""
-    services: Annotated[tuple[Word, ...], Meta(max_length=8)] = ()
+    services: Annotated[
+        tuple[Word, ...], Meta(max_length=8, description="The services of the host that it is about.")
+    ] = ()
     devices: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...],
         Meta(max_length=64, description="Such as pdisk-1-2 or vdisk-0-1-0-0-0."),
@@ -129,8 +131,8 @@ class Blocker(Struct):
     object: Annotated[str, Meta(max_length=253, description="A host, a device, a replica or a volume.")]
     lock: LockKind | None = None
     id: Annotated[str, Meta(max_length=160, description="Of the permission, request or notification.")] = ""
-    owner: Annotated[str, Meta(max_length=128)] = ""
-    until: datetime | None = None
+    owner: Annotated[str, Meta(max_length=128, description="Whose it is.")] = ""
+    until: Annotated[datetime, Meta(description="Until when it stands in the way, as far as is known.")] | None = None
 
 
 class Issue(Struct):
@@ -138,4 +140,4 @@ class Issue(Struct):
 
     type: IssueType = IssueType.GENERIC
     message: Message = ""
-    blockers: Annotated[tuple[Blocker, ...], Meta(max_length=16)] = ()
+    blockers: Annotated[tuple[Blocker, ...], Meta(max_length=16, description="Who or what stands in the way.")] = ()

@@ -47,7 +47,7 @@ class MonitorConfig(Struct):
     RULES = (_above_zero("updateInterval"),)
 
     enable_auto_updates: Annotated[bool, Meta(description="Without it the monitor only watches.")] = False
-    update_interval: Duration = Duration("60s")
+    update_interval: Annotated[Duration, Meta(description="How often drives are looked at.")] = Duration("60s")
     ignored_downtime_gap: Annotated[Duration, Meta(description="Downtimes closer than this are one.")] = Duration("10m")
     broken_timeout: Annotated[Duration, Meta(description="Away for this long is broken.")] = Duration("2h")
     broken_prep_timeout: Annotated[Duration, Meta(description="Marked BROKEN when it begins within this.")] = Duration(
@@ -72,8 +72,8 @@ class MonitorConfig(Struct):
         "24h"
     )
     data_center_ratio: Annotated[Percent, Meta(description="The most of a data centre's disks to be marked.")] = 50
-    room_ratio: Percent = 70
-    rack_ratio: Percent = 90
+    room_ratio: Annotated[Percent, Meta(description="The most of a room's disks to be marked.")] = 70
+    rack_ratio: Annotated[Percent, Meta(description="The most of a rack's disks to be marked.")] = 90
     faulty_disks_per_node: Annotated[Count, Meta(description="0: no limit.")] = 0
 
 
@@ -88,7 +88,7 @@ class LogConfig(Struct):
     """What the broker's log keeps, and how long."""
 
     default_level: LogLevel = LogLevel.ENABLED
-    ttl: Duration = Duration("336h")
+    ttl: Annotated[Duration, Meta(description="How long entries of the log are kept.")] = Duration("336h")
 
 
 class CallerPriority(Struct):
@@ -103,8 +103,12 @@ class BrokerConfigSpec(Struct):
 
     RULES = (_above_zero("defaultRetryTime"), _above_zero("defaultPermissionDuration"))
 
-    default_retry_time: Duration = Duration("300s")
-    default_permission_duration: Duration = Duration("300s")
+    default_retry_time: Annotated[Duration, Meta(description="When to ask again after a refusal that may pass.")] = (
+        Duration("300s")
+    )
+    default_permission_duration: Annotated[
+        Duration, Meta(description="How long a permission lasts if the request does not say.")
+    ] = Duration("300s")
     tenant_limits: Limits = Limits()
     cluster_limits: Limits = Limits()
     quotas: Quotas = Quotas()
@@ -133,8 +137,12 @@ class BrokerConfigSpec(Struct):
 class BrokerConfigStatus(Struct):
     """Whether the broker uses it."""
 
-    observed_generation: Count | None = None
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it is in force; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

@@ -21,12 +21,12 @@ MAX_CONTENTS = 1024 * 1024
 class LedgerCounters(Struct):
     """The last numbers given. They are never given again."""
 
-    requests: Count = 0
-    permissions: Count = 0
-    notifications: Count = 0
-    nodes: Count = 0
-    drives: Count = 0
-    groups: Count = 0
+    requests: Annotated[Count, Meta(description="The last number given to a request.")] = 0
+    permissions: Annotated[Count, Meta(description="The last number given to a permission.")] = 0
+    notifications: Annotated[Count, Meta(description="The last number given to a notification.")] = 0
+    nodes: Annotated[Count, Meta(description="The last number given to a node.")] = 0
+    drives: Annotated[Count, Meta(description="The last number given to a drive.")] = 0
+    groups: Annotated[Count, Meta(description="The last number given to a group: a volume.")] = 0
 
 
 class BrokerLedgerStatus(Struct):

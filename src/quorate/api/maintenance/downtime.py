@@ -26,13 +26,13 @@ class DowntimeSpec(Struct):
     """Whose downtime."""
 
     kind: Annotated[DowntimeObject, immutable("is immutable")]
-    name: Annotated[ObjectRef, immutable("is immutable")]
+    name: Annotated[ObjectRef, immutable("is immutable"), Meta(description="The name of what was down.")]
 
 
 class Segment(Struct):
     """One stretch of absence."""
 
-    start: datetime
+    start: Annotated[datetime, Meta(description="When it went down.")]
     end: Annotated[datetime, Meta(description="Absent: it goes on.")] | None = None
     reason: Message = ""
 
@@ -40,7 +40,9 @@ class Segment(Struct):
 class DowntimeStatus(Struct):
     """The stretches, oldest first; neighbours closer than the ignored gap are joined."""
 
-    segments: Annotated[tuple[Segment, ...], Meta(max_length=1000)] = ()
+    segments: Annotated[
+        tuple[Segment, ...], Meta(max_length=1000, description="When it was down, the oldest first.")
+    ] = ()
 
 
 @kind(

@@ -29,18 +29,20 @@ class RecordType(StrEnum):
 class LogEntry(Struct):
     """One record. No two have the same timestamp."""
 
-    timestamp: datetime
+    timestamp: Annotated[datetime, Meta(description="When it happened.")]
     record_type: RecordType
     message: Message = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Annotated[Mapping[str, Any], Meta(description="The details, by the kind of entry.")] = field(
+        default_factory=dict
+    )
 
 
 class LogRecordStatus(Struct):
     """The records of a chunk, oldest first."""
 
-    first_timestamp: datetime | None = None
-    last_timestamp: datetime | None = None
-    entries: Annotated[tuple[LogEntry, ...], Meta(max_length=1000)] = ()
+    first_timestamp: Annotated[datetime, Meta(description="Of its oldest entry.")] | None = None
+    last_timestamp: Annotated[datetime, Meta(description="Of its newest entry.")] | None = None
+    entries: Annotated[tuple[LogEntry, ...], Meta(max_length=1000, description="What happened, the oldest first.")] = ()
 
 
 @kind(

@@ -27,7 +27,11 @@ class NotificationSpec(Struct):
     )
 
     user: Annotated[UserName, Meta(description="Must be the caller."), immutable("is immutable")]
-    actions: Annotated[tuple[Action, ...], Meta(min_length=1, max_length=MAX_ACTIONS), immutable("is immutable")]
+    actions: Annotated[
+        tuple[Action, ...],
+        Meta(min_length=1, max_length=MAX_ACTIONS, description="What will be done, to what, and for how long."),
+        immutable("is immutable"),
+    ]
     time: Annotated[datetime, Meta(description="When it begins."), immutable("is immutable")]
     reason: Message = ""
 
@@ -35,9 +39,13 @@ class NotificationSpec(Struct):
 class NotificationStatus(Struct):
     """Whether the broker took note."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     id: Annotated[str, Meta(max_length=160, description="<user>-n-<N>.")] = ""
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it was taken in; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

@@ -18,7 +18,7 @@ from quorate.api.struct import Struct
 class PermissionSpec(Struct):
     """What was granted to whom. A projection of the broker's ledger: changing it here changes nothing."""
 
-    user: UserName
+    user: Annotated[UserName, Meta(description="Whose it is: who asked for it.")]
     action: Action
     request_id: Annotated[str, Meta(max_length=160, description="The request it came from, if that is kept.")] = ""
     reason: Message = ""
@@ -27,10 +27,10 @@ class PermissionSpec(Struct):
 class HostInfo(Struct):
     """A node of the host that the permission is for."""
 
-    name: str
+    name: Annotated[str, Meta(description="The node's name.")]
     state: HostState = HostState.UNKNOWN
-    node_id: Count = 0
-    interconnect_port: Count = 0
+    node_id: Annotated[Count, Meta(description="The number by which the broker knows the node.")] = 0
+    interconnect_port: Annotated[Count, Meta(description="A port of the host; 0: it has none.")] = 0
 
 
 class PermissionStatus(Struct):
@@ -38,7 +38,10 @@ class PermissionStatus(Struct):
 
     id: Annotated[str, Meta(max_length=160, description="<user>-p-<N>.")] = ""
     deadline: Annotated[datetime, Meta(description="To go down later is a breakage; absent: never ends.")] | None = None
-    hosts: Annotated[tuple[HostInfo, ...], Meta(max_length=64)] = ()
+    hosts: Annotated[
+        tuple[HostInfo, ...],
+        Meta(max_length=64, description="The hosts that it is about, as they were when it was given."),
+    ] = ()
     cost: Annotated[Message, Meta(description="What it spoils, where it was only granted by force.")] = ""
     held_down: Annotated[
         bool, Meta(description="The deadline is over and the host is down: it keeps its lock until it is up.")

@@ -59,18 +59,27 @@ class RefusedAction(Struct):
 class PermissionRequestStatus(Struct):
     """The broker's last answer."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     id: Annotated[str, Meta(max_length=160, description="Only of a request that is kept: <user>-r-<N>.")] = ""
     code: StatusCode | None = None
     message: Message = ""
     deadline: Annotated[datetime, Meta(description="The earliest moment at which the answer can change.")] | None = None
     position: Annotated[int, Meta(ge=1, description="In the queue.")] | None = None
-    permissions: Annotated[tuple[BrokerId, ...], Meta(max_length=MAX_ACTIONS)] = ()
-    refused: Annotated[tuple[RefusedAction, ...], Meta(max_length=MAX_ACTIONS)] = ()
+    permissions: Annotated[
+        tuple[BrokerId, ...], Meta(max_length=MAX_ACTIONS, description="The Permissions that were given.")
+    ] = ()
+    refused: Annotated[
+        tuple[RefusedAction, ...],
+        Meta(
+            max_length=MAX_ACTIONS, description="The actions that were not allowed, each with what stands in the way."
+        ),
+    ] = ()
     last_checked_at: (
         Annotated[datetime, Meta(description="A request that nobody asks about stops blocking.")] | None
     ) = None
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], list_map("type"), Meta(description="How far it is; docs/conditions.md has every one.")
+    ] = ()
 
 
 @kind(

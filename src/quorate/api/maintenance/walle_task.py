@@ -18,12 +18,12 @@ from quorate.api.struct import Struct
 class WalleTaskSpec(Struct):
     """What Wall-E asked for. A projection of the broker's ledger."""
 
-    task_id: Annotated[str, Meta(min_length=1, max_length=253)]
-    type: Annotated[str, Meta(max_length=64)] = ""
-    issuer: Annotated[str, Meta(max_length=128)] = ""
+    task_id: Annotated[str, Meta(min_length=1, max_length=253, description="The task, as Wall-E names it.")]
+    type: Annotated[str, Meta(max_length=64, description="What Wall-E says that it is.")] = ""
+    issuer: Annotated[str, Meta(max_length=128, description="Who had Wall-E make it.")] = ""
     action: Annotated[str, Meta(max_length=64, description="Such as reboot or change-disk.")]
-    hosts: Annotated[tuple[Host, ...], Meta(max_length=1000)] = ()
-    devices: Annotated[tuple[str, ...], Meta(max_length=64)] = ()
+    hosts: Annotated[tuple[Host, ...], Meta(max_length=1000, description="The hosts that it is about.")] = ()
+    devices: Annotated[tuple[str, ...], Meta(max_length=64, description="The drives that it is about.")] = ()
 
 
 class WalleTaskState(StrEnum):
@@ -39,8 +39,10 @@ class WalleTaskStatus(Struct):
 
     status: WalleTaskState | None = None
     message: Message = ""
-    request_id: Annotated[str, Meta(max_length=160)] = ""
-    permission_ids: Annotated[tuple[BrokerId, ...], Meta(max_length=1000)] = ()
+    request_id: Annotated[str, Meta(max_length=160, description="The request that was made for it.")] = ""
+    permission_ids: Annotated[
+        tuple[BrokerId, ...], Meta(max_length=1000, description="The permissions that it has.")
+    ] = ()
 
 
 @kind(

@@ -71,7 +71,9 @@ class EligibleNodesPolicy(Struct):
 class Configuration(Struct):
     """The promise of a storage class, resolved: everything that placement and formation need to know."""
 
-    replicated_storage_pool_name: ObjectRef
+    replicated_storage_pool_name: Annotated[
+        ObjectRef, Meta(description="The ReplicatedStoragePool whose disks are used.")
+    ]
     replication: Replication
     topology: Topology
     volume_access: VolumeAccess
@@ -81,4 +83,4 @@ class Configuration(Struct):
     guaranteed_minimum_data_redundancy: Annotated[
         int, Meta(ge=0, le=2, description="Copies of every acknowledged write beyond the one that is needed (GMDR).")
     ]
-    zones: ZoneSet = ()
+    zones: Annotated[ZoneSet, Meta(description="The zones that copies may be in; empty: all of the pool's.")] = ()

@@ -24,7 +24,9 @@ WaitMessage = Annotated[str, Meta(max_length=512)]
 class NetworkAddress(Struct):
     """Where a replica listens in one of the networks."""
 
-    system_network_name: NetworkName
+    system_network_name: Annotated[
+        NetworkName, Meta(description="The network; Internal is that of the nodes' InternalIP.")
+    ]
     address: Address
 
 
@@ -38,10 +40,10 @@ class Member(Struct):
     type: ReplicaType
     node_name: NodeRef
     node_id: NodeId
-    zone: str = ""
-    addresses: NetworkAddresses = ()
-    lvm_volume_group_name: str = ""
-    lvm_volume_group_thin_pool_name: str = ""
+    zone: Annotated[str, Meta(description="Its node's zone.")] = ""
+    addresses: Annotated[NetworkAddresses, Meta(description="Where it listens, by network.")] = ()
+    lvm_volume_group_name: Annotated[str, Meta(description="Its disk's LVMVolumeGroup.")] = ""
+    lvm_volume_group_thin_pool_name: Annotated[str, Meta(description="Its disk's thin pool; empty: none.")] = ""
     attached: Annotated[bool, Meta(description="Meant to be Primary.")] = False
     hidden: Annotated[bool, Meta(description="Not counted for quorum: joining, leaving, or an access replica.")] = False
     down: Annotated[bool, Meta(description="Told to bring its resource down; it may still come back.")] = False
@@ -63,12 +65,14 @@ class Member(Struct):
 class Datamesh(Struct):
     """Who takes part, and in what."""
 
-    members: Annotated[tuple[Member, ...], Meta(max_length=MAX_MEMBERS), list_map("name")] = ()
+    members: Annotated[
+        tuple[Member, ...], Meta(max_length=MAX_MEMBERS, description="Who takes part, by id."), list_map("name")
+    ] = ()
     size: Annotated[Quantity, Meta(description="The usable size, in whole 4 KiB blocks.")] | None = None
     copy_growth: Annotated[
         bool, Meta(description="The last growth is not known to be zero everywhere: members copy it from one another.")
     ] = False
-    system_network_names: NetworkNames = ()
+    system_network_names: Annotated[NetworkNames, Meta(description="The networks that members meet in.")] = ()
     forget: Annotated[NodeIds, Meta(description="Ids of members that left and that the diskful ones must forget.")] = ()
 
 
@@ -113,12 +117,12 @@ class StepStatus(StrEnum):
 class Step(Struct):
     """One step: one revision, confirmed before the next."""
 
-    name: Word
+    name: Annotated[Word, Meta(description="What is done in it.")]
     status: StepStatus
     datamesh_revision: Annotated[int, Meta(ge=0, description="What members must report; 0: nothing was changed.")] = 0
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
-    message: WaitMessage = ""
+    started_at: Annotated[datetime, Meta(description="When it began.")] | None = None
+    completed_at: Annotated[datetime, Meta(description="When everybody had confirmed it.")] | None = None
+    message: Annotated[WaitMessage, Meta(description="Whom it waits for.")] = ""
 
 
 class FormationPhase(StrEnum):
@@ -168,21 +172,21 @@ class Transition(Struct):
     replica_type: ReplicaType | None = None
     from_replica_type: ReplicaType | None = None
     to_replica_type: ReplicaType | None = None
-    started_at: datetime
+    started_at: Annotated[datetime, Meta(description="When it began.")]
     datamesh_revision: Annotated[int, Meta(ge=0, description="Of the active step.")] = 0
     reason: Annotated[ReasonCode, Meta(description="Why it waits.")] = ""
-    message: WaitMessage = ""
-    steps: Annotated[tuple[Step, ...], Meta(max_length=16)] = ()
+    message: Annotated[WaitMessage, Meta(description="Why it does not go on, for people.")] = ""
+    steps: Annotated[tuple[Step, ...], Meta(max_length=16, description="Its steps, in order.")] = ()
     formation: Formation | None = None
 
 
 class PendingTransition(Struct):
     """What a replica asks of the datamesh: to join (member true), to leave (false), or to change (absent)."""
 
-    member: bool | None = None
+    member: Annotated[bool, Meta(description="True: to join. False: to leave. Absent: to change.")] | None = None
     type: ReplicaType | None = None
-    lvm_volume_group_name: str = ""
-    lvm_volume_group_thin_pool_name: str = ""
+    lvm_volume_group_name: Annotated[str, Meta(description="The disk's LVMVolumeGroup.")] = ""
+    lvm_volume_group_thin_pool_name: Annotated[str, Meta(description="The disk's thin pool.")] = ""
 
 
 class PendingReplicaTransition(Struct):
@@ -190,9 +194,9 @@ class PendingReplicaTransition(Struct):
 
     name: ReplicaRef
     transition: PendingTransition
-    first_observed_at: datetime
+    first_observed_at: Annotated[datetime, Meta(description="Since when it has been asked for.")]
     reason: ReasonCode = ""
-    message: WaitMessage = ""
+    message: Annotated[WaitMessage, Meta(description="Why it is not done yet, for people.")] = ""
 
 
 class EffectiveLayout(Struct):
@@ -204,10 +208,10 @@ class EffectiveLayout(Struct):
     guaranteed_minimum_data_redundancy: (
         Annotated[int, Meta(description="Up-to-date copies beyond the one needed; below zero: none is left.")] | None
     ) = None
-    total_voters: Count = 0
-    reachable_voters: Count = 0
-    up_to_date_voters: Count = 0
-    total_tie_breakers: Count = 0
-    reachable_tie_breakers: Count = 0
+    total_voters: Annotated[Count, Meta(description="Members with a copy that count.")] = 0
+    reachable_voters: Annotated[Count, Meta(description="Those of them that are in touch.")] = 0
+    up_to_date_voters: Annotated[Count, Meta(description="Those of them whose copy is up to date.")] = 0
+    total_tie_breakers: Annotated[Count, Meta(description="Tie-breakers.")] = 0
+    reachable_tie_breakers: Annotated[Count, Meta(description="Those of them that are in touch.")] = 0
     stale_agents: Annotated[Count, Meta(description="Members whose own report does not count now.")] = 0
-    message: WaitMessage = ""
+    message: Annotated[WaitMessage, Meta(description="The same in words.")] = ""

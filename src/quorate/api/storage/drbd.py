@@ -124,7 +124,7 @@ class ReplicationState(StrEnum):
 class Address(Struct):
     """Where a member listens."""
 
-    ipv4: Annotated[str, Meta(max_length=15, pattern=IPV4_PATTERN)]
+    ipv4: Annotated[str, Meta(max_length=15, pattern=IPV4_PATTERN, description="An IPv4 address of its node.")]
     port: Port
 
 
@@ -146,7 +146,9 @@ class DrbdConfig(Struct):
     node_id: NodeId | None = None
     type: Annotated[ReplicaType, Meta(description="What the replica is in that revision.")] | None = None
     address: Annotated[Address, Meta(description="Where this member listens; chosen by the agent.")] | None = None
-    peers: Annotated[tuple[Peer, ...], Meta(max_length=MAX_MEMBERS - 1), list_map("name")] = ()
+    peers: Annotated[
+        tuple[Peer, ...], Meta(max_length=MAX_MEMBERS - 1, description="The other members."), list_map("name")
+    ] = ()
     peers_initialized: Annotated[bool, Meta(description="peers is meant as it is, even when empty.")] = False
     device_minor: DeviceMinor | None = None
     disk: Annotated[DevicePath, Meta(description="/dev/<group>/<volume>; absent: diskless.")] | None = None
@@ -157,8 +159,12 @@ class DrbdConfig(Struct):
     shared_secret: SharedSecret | None = None
     shared_secret_alg: SharedSecretAlgorithm | None = None
     quorum: Annotated[QuorumCount, Meta(description="For people: the files say majority, or 32 (M21).")] | None = None
-    quorum_minimum_redundancy: QuorumCount | None = None
-    allow_two_primaries: bool = False
+    quorum_minimum_redundancy: (
+        Annotated[QuorumCount, Meta(description="How many up-to-date copies every write needs.")] | None
+    ) = None
+    allow_two_primaries: Annotated[bool, Meta(description="Two nodes may use the volume at once, for a migration.")] = (
+        False
+    )
     primary: Annotated[bool, Meta(description="Whether this member is to be Primary.")] = False
     hidden: Annotated[bool, Meta(description="Not counted by the others; its own files say quorum 32.")] = False
     down: Annotated[bool, Meta(description="The resource is to be down; files are kept.")] = False
@@ -171,8 +177,8 @@ class DrbdConfig(Struct):
 class DrbdActual(Struct):
     """What the agent has realised."""
 
-    disk: Annotated[str, Meta(max_length=512)] = ""
-    allow_two_primaries: bool = False
+    disk: Annotated[str, Meta(max_length=512, description="The path of the disk that the kernel was given.")] = ""
+    allow_two_primaries: Annotated[bool, Meta(description="Whether the kernel allows two primaries.")] = False
     initial_sync_completed: Annotated[
         bool, Meta(description="The local disk has been seen UpToDate; diskless: the first adjust is done (M3).")
     ] = False
@@ -188,16 +194,18 @@ class DrbdActual(Struct):
 class CommandError(Struct):
     """A command that failed, with secrets masked."""
 
-    command: Annotated[str, Meta(max_length=1024)] = ""
-    exit_code: int = 0
-    output: Annotated[str, Meta(max_length=1024)] = ""
+    command: Annotated[str, Meta(max_length=1024, description="The command.")] = ""
+    exit_code: Annotated[int, Meta(description="How it ended.")] = 0
+    output: Annotated[str, Meta(max_length=1024, description="What it said; secrets are masked.")] = ""
     reason: Annotated[ReasonCode, Meta(description="A code where the cause is known, such as MetadataMissing.")] = ""
 
 
 class AlgorithmError(CommandError):
     """The kernel has not got the algorithm."""
 
-    unsupported_alg: Annotated[str, Meta(max_length=32)] = ""
+    unsupported_alg: Annotated[
+        str, Meta(max_length=32, description="The algorithm that the node's kernel does not have.")
+    ] = ""
 
 
 class DrbdErrors(Struct):
@@ -217,9 +225,9 @@ class Host(Struct):
 
     WHOLE = True
 
-    address: str = ""
-    port: int = 0
-    family: State = ""
+    address: Annotated[str, Meta(description="The address.")] = ""
+    port: Annotated[int, Meta(description="The port.")] = 0
+    family: Annotated[State, Meta(description="The family of the address, such as ipv4.")] = ""
 
 
 class Path(Struct):
@@ -229,7 +237,7 @@ class Path(Struct):
 
     this_host: Host = Host()
     remote_host: Host = Host()
-    established: bool = False
+    established: Annotated[bool, Meta(description="Whether the link uses it.")] = False
 
 
 class PeerDevice(Struct):
@@ -237,16 +245,18 @@ class PeerDevice(Struct):
 
     WHOLE = True
 
-    volume: int = 0
-    replication_state: State = ""
-    peer_disk_state: State = ""
+    volume: Annotated[int, Meta(description="The number of the volume in its resource: 0.")] = 0
+    replication_state: Annotated[State, Meta(description="What flows over the link, as DRBD names it.")] = ""
+    peer_disk_state: Annotated[State, Meta(description="The state of the peer's disk, as DRBD names it.")] = ""
     peer_client: Annotated[bool, Meta(description="Diskless on purpose.")] = False
-    resync_suspended: Annotated[str, Meta(max_length=64)] = ""
+    resync_suspended: Annotated[str, Meta(max_length=64, description="Why a resync stands still; no: it does not.")] = (
+        ""
+    )
     out_of_sync: Annotated[Count, Meta(description="KiB.")] = 0
-    pending: Count = 0
-    unacked: Count = 0
-    has_sync_details: bool = False
-    has_online_verify_details: bool = False
+    pending: Annotated[Count, Meta(description="Requests sent to the peer and not answered.")] = 0
+    unacked: Annotated[Count, Meta(description="Requests of the peer that are not answered.")] = 0
+    has_sync_details: Annotated[bool, Meta(description="A resync is under way.")] = False
+    has_online_verify_details: Annotated[bool, Meta(description="A comparison is under way.")] = False
     percent_in_sync: Annotated[Percent, Meta(description="Whole steps, rounded down.")] = 0
 
 
@@ -256,15 +266,17 @@ class Connection(Struct):
     WHOLE = True
 
     peer_node_id: NodeId
-    name: str = ""
-    connection_state: State = ""
-    congested: bool = False
-    peer_role: State = ""
-    tls: bool = False
-    ap_in_flight: Count = 0
-    rs_in_flight: Count = 0
-    paths: Annotated[tuple[Path, ...], Meta(max_length=16)] = ()
-    peer_devices: Annotated[tuple[PeerDevice, ...], Meta(max_length=4)] = ()
+    name: Annotated[str, Meta(description="The peer's host name.")] = ""
+    connection_state: Annotated[State, Meta(description="The state of the link, as DRBD names it.")] = ""
+    congested: Annotated[bool, Meta(description="The link is slower than what is written.")] = False
+    peer_role: Annotated[State, Meta(description="Whether the peer is Primary or Secondary.")] = ""
+    tls: Annotated[bool, Meta(description="The link is encrypted.")] = False
+    ap_in_flight: Annotated[Count, Meta(description="Sectors of users' writes under way to the peer.")] = 0
+    rs_in_flight: Annotated[Count, Meta(description="Sectors of a resync under way to the peer.")] = 0
+    paths: Annotated[tuple[Path, ...], Meta(max_length=16, description="The ways to the peer.")] = ()
+    peer_devices: Annotated[
+        tuple[PeerDevice, ...], Meta(max_length=4, description="The resource's volumes, as the peer has them: one.")
+    ] = ()
 
 
 class Device(Struct):
@@ -272,19 +284,19 @@ class Device(Struct):
 
     WHOLE = True
 
-    volume: int = 0
-    minor: int = 0
-    disk_state: State = ""
+    volume: Annotated[int, Meta(description="The number of the volume in its resource: 0.")] = 0
+    minor: Annotated[int, Meta(description="The number of its device, /dev/drbd<minor>.")] = 0
+    disk_state: Annotated[State, Meta(description="The state of the disk, as DRBD names it.")] = ""
     client: Annotated[bool, Meta(description="Diskless on purpose.")] = False
     open: Annotated[bool, Meta(description="Somebody holds the device open.")] = False
-    quorum: bool = False
+    quorum: Annotated[bool, Meta(description="Whether it has quorum: without, it does not serve.")] = False
     size: Annotated[Count, Meta(description="KiB.")] = 0
-    read: Count = 0
-    written: Count = 0
-    al_writes: Count = 0
-    bm_writes: Count = 0
-    upper_pending: Count = 0
-    lower_pending: Count = 0
+    read: Annotated[Count, Meta(description="KiB read from the disk.")] = 0
+    written: Annotated[Count, Meta(description="KiB written to the disk.")] = 0
+    al_writes: Annotated[Count, Meta(description="Writes to the activity log.")] = 0
+    bm_writes: Annotated[Count, Meta(description="Writes to the bitmap.")] = 0
+    upper_pending: Annotated[Count, Meta(description="Requests of users that are under way.")] = 0
+    lower_pending: Annotated[Count, Meta(description="Requests to the disk that are under way.")] = 0
 
 
 class DrbdStatus(Struct):
@@ -292,18 +304,24 @@ class DrbdStatus(Struct):
 
     WHOLE = True
 
-    name: str = ""
-    node_id: int = 0
-    role: State = ""
-    suspended: bool = False
-    suspended_user: bool = False
-    suspended_no_data: bool = False
-    suspended_fencing: bool = False
-    suspended_quorum: bool = False
-    force_io_failures: bool = field(default=False, name="forceIOFailures")
-    write_ordering: State = ""
-    devices: Annotated[tuple[Device, ...], Meta(max_length=4)] = ()
-    connections: Annotated[tuple[Connection, ...], Meta(max_length=MAX_MEMBERS), list_map("peerNodeId")] = ()
+    name: Annotated[str, Meta(description="The resource.")] = ""
+    node_id: Annotated[int, Meta(description="This member's DRBD node id.")] = 0
+    role: Annotated[State, Meta(description="Primary: in use here. Secondary: not.")] = ""
+    suspended: Annotated[bool, Meta(description="I/O stands still, for any of the reasons below.")] = False
+    suspended_user: Annotated[bool, Meta(description="I/O stands still because somebody said so.")] = False
+    suspended_no_data: Annotated[bool, Meta(description="I/O stands still because no copy can be reached.")] = False
+    suspended_fencing: Annotated[bool, Meta(description="I/O stands still until a peer is fenced.")] = False
+    suspended_quorum: Annotated[bool, Meta(description="I/O stands still because there is no quorum.")] = False
+    force_io_failures: Annotated[bool, Meta(description="I/O fails at once, because somebody said so.")] = field(
+        default=False, name="forceIOFailures"
+    )
+    write_ordering: Annotated[State, Meta(description="How writes are kept in order on the disk.")] = ""
+    devices: Annotated[tuple[Device, ...], Meta(max_length=4, description="The resource's volumes: one.")] = ()
+    connections: Annotated[
+        tuple[Connection, ...],
+        Meta(max_length=MAX_MEMBERS, description="The links to the other members."),
+        list_map("peerNodeId"),
+    ] = ()
 
 
 class ReplicaDrbd(Struct):

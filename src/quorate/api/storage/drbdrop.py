@@ -59,8 +59,8 @@ class ByteRange(Struct):
         Rule("self.start % 4096 == 0 && self.end % 4096 == 0", "a range is of whole blocks of 4096 bytes"),
     )
 
-    start: Count
-    end: Count
+    start: Annotated[Count, Meta(description="The first byte.")]
+    end: Annotated[Count, Meta(description="The byte after the last.")]
 
 
 class DRBDResourceOperationSpec(Struct):
@@ -106,8 +106,8 @@ class DRBDResourceOperationStatus(Struct):
 
     phase: OperationPhase | None = None
     message: Message = ""
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
+    started_at: Annotated[datetime, Meta(description="When its agent began.")] | None = None
+    completed_at: Annotated[datetime, Meta(description="When it was over, whatever came of it.")] | None = None
 
 
 @kind(

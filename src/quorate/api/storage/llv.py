@@ -29,7 +29,11 @@ class LogicalVolumeType(StrEnum):
 class ThinSource(Struct):
     """Where a thin volume comes from."""
 
-    pool_name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN), logical_volume_name()]
+    pool_name: Annotated[
+        Word,
+        Meta(pattern=LVM_NAME_PATTERN, description="The thin pool of its group that it takes its space from."),
+        logical_volume_name(),
+    ]
 
 
 class LogicalVolumeSource(Struct):
@@ -55,7 +59,7 @@ class LVMLogicalVolumeSpec(Struct):
 
     actual_lv_name_on_the_node: Annotated[
         str,
-        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN),
+        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN, description="What LVM calls it."),
         logical_volume_name(),
         immutable("is immutable"),
     ] = field(name="actualLVNameOnTheNode")
@@ -64,8 +68,11 @@ class LVMLogicalVolumeSpec(Struct):
         Quantity,
         positive_quantity("size must be more than zero"),
         growing_quantity("size must not shrink"),
+        Meta(description="How large it is to be; rounded up to whole extents."),
     ]
-    lvm_volume_group_name: Annotated[ObjectRef, immutable("is immutable")]
+    lvm_volume_group_name: Annotated[
+        ObjectRef, immutable("is immutable"), Meta(description="The LVMVolumeGroup that it lies in.")
+    ]
     thin: ThinSource | None = None
     zeroed: Annotated[
         bool,

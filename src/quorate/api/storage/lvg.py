@@ -27,15 +27,21 @@ class LocalGroup(Struct):
 class DeviceSelector(Struct):
     """Which of the node's drives belong to the group. A drive matches when every list that is given names it."""
 
-    slots: Annotated[tuple[Word, ...], Meta(max_length=64), list_set()] = ()
-    paths: Annotated[tuple[DevicePath, ...], Meta(max_length=64), list_set()] = ()
-    serial_numbers: Annotated[tuple[Word, ...], Meta(max_length=64), list_set()] = ()
+    slots: Annotated[
+        tuple[Word, ...], Meta(max_length=64, description="Slots, as in the Drives' spec."), list_set()
+    ] = ()
+    paths: Annotated[
+        tuple[DevicePath, ...],
+        Meta(max_length=64, description="Paths such as /dev/sdb; they may change with a boot."),
+        list_set(),
+    ] = ()
+    serial_numbers: Annotated[tuple[Word, ...], Meta(max_length=64, description="Serial numbers."), list_set()] = ()
 
 
 class ThinPool(Struct):
     """A thin pool to be made in the group."""
 
-    name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN), logical_volume_name()]
+    name: Annotated[Word, Meta(pattern=LVM_NAME_PATTERN, description="What LVM calls it."), logical_volume_name()]
     size: Annotated[
         str,
         Meta(
@@ -59,7 +65,7 @@ class LVMVolumeGroupSpec(Struct):
 
     actual_vg_name_on_the_node: Annotated[
         str,
-        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN),
+        Meta(min_length=1, max_length=127, pattern=LVM_NAME_PATTERN, description="What LVM calls it."),
         volume_group_name(),
         immutable("is immutable"),
     ] = field(name="actualVGNameOnTheNode")
@@ -71,7 +77,11 @@ class LVMVolumeGroupSpec(Struct):
         ]
         | None
     ) = None
-    thin_pools: Annotated[tuple[ThinPool, ...], Meta(max_length=16), list_map("name")] = ()
+    thin_pools: Annotated[
+        tuple[ThinPool, ...],
+        Meta(max_length=16, description="Thin pools to be made in it; each is a disk of its own."),
+        list_map("name"),
+    ] = ()
 
 
 class VolumeGroupPhase(StrEnum):
@@ -86,17 +96,17 @@ class VolumeGroupPhase(StrEnum):
 class GroupDevice(UsedDevice):
     """A device of the group, and the drive behind it."""
 
-    size: Quantity
+    size: Annotated[Quantity, Meta(description="What LVM has of it.")]
 
 
 class ThinPoolStatus(Struct):
     """A thin pool as it is."""
 
-    name: Word
-    uuid: str = ""
-    ready: bool = False
+    name: Annotated[Word, Meta(description="What LVM calls it.")]
+    uuid: Annotated[str, Meta(description="LVM's own UUID of the pool.")] = ""
+    ready: Annotated[bool, Meta(description="It is there, and can be used.")] = False
     message: Message = ""
-    actual_size: Quantity | None = None
+    actual_size: Annotated[Quantity, Meta(description="All its space.")] | None = None
     used_size: Annotated[Quantity, Meta(description="Written to so far.")] | None = None
     allocated_size: Annotated[Quantity, Meta(description="Promised to logical volumes.")] | None = None
     available_space: (
@@ -110,19 +120,31 @@ class LVMVolumeGroupStatus(Struct):
 
     phase: VolumeGroupPhase | None = None
     message: Message = ""
-    vg_uuid: str = field(default="", name="vgUUID")
-    vg_size: Quantity | None = None
-    vg_free: Quantity | None = None
-    allocated_size: Quantity | None = None
+    vg_uuid: Annotated[str, Meta(description="LVM's own UUID of the group.")] = field(default="", name="vgUUID")
+    vg_size: Annotated[Quantity, Meta(description="All its space.")] | None = None
+    vg_free: Annotated[Quantity, Meta(description="What no logical volume and no thin pool has.")] | None = None
+    allocated_size: Annotated[Quantity, Meta(description="What they have.")] | None = None
     extent_size: Annotated[Quantity, Meta(description="Sizes are rounded up to this.")] | None = None
-    thin_pools: Annotated[tuple[ThinPoolStatus, ...], Meta(max_length=16), list_map("name")] = ()
-    devices: Annotated[tuple[GroupDevice, ...], Meta(max_length=64), list_map("path")] = ()
+    thin_pools: Annotated[
+        tuple[ThinPoolStatus, ...],
+        Meta(max_length=16, description="The thin pools of the spec, as they are."),
+        list_map("name"),
+    ] = ()
+    devices: Annotated[
+        tuple[GroupDevice, ...],
+        Meta(max_length=64, description="The devices that it lies on; missing ones stay listed."),
+        list_map("path"),
+    ] = ()
     unmanaged_volumes: Annotated[
         tuple[VolumePath, ...],
         Meta(max_length=MOST_UNMANAGED, description="Logical volumes in the group that no object stands for."),
     ] = ()
-    observed_generation: Count | None = None
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it can be used; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

@@ -88,28 +88,40 @@ class StorageClassPhase(StrEnum):
 class StorageClassVolumes(Struct):
     """The volumes of this class, counted: pendingObservation + aligned + staleConfiguration = total."""
 
-    total: Count = 0
-    pending_observation: Count = 0
-    aligned: Count = 0
-    stale_configuration: Count = 0
-    in_conflict_with_eligible_nodes: Count = 0
+    total: Annotated[Count, Meta(description="Volumes of the class.")] = 0
+    pending_observation: Annotated[
+        Count, Meta(description="Those that have not been looked at since the class changed.")
+    ] = 0
+    aligned: Annotated[Count, Meta(description="Those whose configuration is that of the class.")] = 0
+    stale_configuration: Annotated[Count, Meta(description="Those that have an older configuration.")] = 0
+    in_conflict_with_eligible_nodes: Annotated[
+        Count, Meta(description="Those with a replica where the pool does not allow one.")
+    ] = 0
 
 
 class ReplicatedStorageClassStatus(Struct):
     """Whether volumes of this class can be made, and what they get."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     phase: StorageClassPhase | None = None
     message: Message = ""
     configuration: Annotated[Configuration, Meta(description="What a volume made now copies.")] | None = None
     configuration_generation: Annotated[
         int, Meta(ge=0, description="The generation of this class that the configuration was made from.")
     ] = 0
-    storage_pool_name: str = ""
-    storage_pool_based_on_generation: Count = 0
-    storage_pool_eligible_nodes_revision: Count = 0
+    storage_pool_name: Annotated[str, Meta(description="The ReplicatedStoragePool of the configuration.")] = ""
+    storage_pool_based_on_generation: Annotated[
+        Count, Meta(description="The generation of the pool that this was judged by.")
+    ] = 0
+    storage_pool_eligible_nodes_revision: Annotated[
+        Count, Meta(description="The revision of the pool's eligible nodes that this was judged by.")
+    ] = 0
     volumes: StorageClassVolumes = StorageClassVolumes()
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it can be used; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

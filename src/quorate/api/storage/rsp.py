@@ -29,8 +29,8 @@ class PoolType(StrEnum):
 class PoolVolumeGroup(Struct):
     """One LVMVolumeGroup of the pool, and for a thin pool which of its thin pools."""
 
-    name: ObjectRef
-    thin_pool_name: Word | None = None
+    name: Annotated[ObjectRef, Meta(description="The LVMVolumeGroup.")]
+    thin_pool_name: Annotated[Word, Meta(description="Its thin pool, in a pool of type LVMThin.")] | None = None
 
 
 class SelectorOperator(StrEnum):
@@ -45,16 +45,21 @@ class SelectorOperator(StrEnum):
 class LabelRequirement(Struct):
     """One requirement on a label."""
 
-    key: LabelKey
+    key: Annotated[LabelKey, Meta(description="The label.")]
     operator: SelectorOperator
-    values: Annotated[tuple[LabelValue, ...], Meta(max_length=100)] = ()
+    values: Annotated[tuple[LabelValue, ...], Meta(max_length=100, description="With In and NotIn: the values.")] = ()
 
 
 class LabelSelector(Struct):
     """As in Kubernetes: all requirements hold."""
 
-    match_labels: Annotated[Mapping[LabelKey, LabelValue], Meta(max_length=32)] = field(default_factory=dict)
-    match_expressions: Annotated[tuple[LabelRequirement, ...], Meta(max_length=32)] = ()
+    match_labels: Annotated[
+        Mapping[LabelKey, LabelValue],
+        Meta(max_length=32, description="Labels that a node must have, with these values."),
+    ] = field(default_factory=dict)
+    match_expressions: Annotated[
+        tuple[LabelRequirement, ...], Meta(max_length=32, description="What else must hold of a node's labels.")
+    ] = ()
 
 
 class ReplicatedStoragePoolSpec(Struct):
@@ -79,7 +84,9 @@ class ReplicatedStoragePoolSpec(Struct):
     # Not a list-map: one group may give several thin pools, and whole-list equality is the same in every engine.
     # 10,000: a thousand nodes of ten disks; such a pool and its status are about a megabyte, which etcd still takes.
     lvm_volume_groups: Annotated[
-        tuple[PoolVolumeGroup, ...], Meta(min_length=1, max_length=10_000), immutable("is immutable")
+        tuple[PoolVolumeGroup, ...],
+        Meta(min_length=1, max_length=10_000, description="The disks of the pool."),
+        immutable("is immutable"),
     ]
     zones: Annotated[ZoneSet, Meta(description="Only nodes of these zones; empty: any zone.")] = ()
     node_label_selector: (
@@ -102,8 +109,8 @@ class StoragePoolPhase(StrEnum):
 class EligibleVolumeGroup(Struct):
     """A volume group of an eligible node."""
 
-    name: ObjectRef
-    thin_pool_name: Word | None = None
+    name: Annotated[ObjectRef, Meta(description="The LVMVolumeGroup.")]
+    thin_pool_name: Annotated[Word, Meta(description="Its thin pool.")] | None = None
     ready: Annotated[bool, Meta(description="The group, and its thin pool if any, is usable now.")] = False
     unschedulable: Annotated[bool, Meta(description="Takes nothing new: marked so by a person.")] = False
 
@@ -112,9 +119,14 @@ class EligibleNode(Struct):
     """A node that may hold a replica; one without volume groups may hold a diskless one."""
 
     node_name: NodeRef
-    zone_name: str = ""
-    lvm_volume_groups: Annotated[tuple[EligibleVolumeGroup, ...], Meta(max_length=500)] = ()
-    node_ready: bool = False
+    zone_name: Annotated[str, Meta(description="Its zone.")] = ""
+    lvm_volume_groups: Annotated[
+        tuple[EligibleVolumeGroup, ...],
+        Meta(
+            max_length=500, description="Its disks that are in the pool; empty: it takes only replicas without a disk."
+        ),
+    ] = ()
+    node_ready: Annotated[bool, Meta(description="Whether the core Node is Ready.")] = False
     agent_ready: Annotated[bool, Meta(description="The agent's Lease is fresh, so that its reports count.")] = False
     unschedulable: Annotated[bool, Meta(description="Cordoned or to be evacuated: gets no new replicas.")] = False
 
@@ -122,19 +134,29 @@ class EligibleNode(Struct):
 class PoolUsers(Struct):
     """Who uses a pool."""
 
-    replicated_storage_class_names: Annotated[tuple[str, ...], Meta(max_length=1000), list_set()] = ()
+    replicated_storage_class_names: Annotated[
+        tuple[str, ...], Meta(max_length=1000, description="The classes whose volumes use the pool."), list_set()
+    ] = ()
 
 
 class ReplicatedStoragePoolStatus(Struct):
     """Which nodes may hold replicas now."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     phase: StoragePoolPhase | None = None
     message: Message = ""
     eligible_nodes_revision: Annotated[int, Meta(ge=0, description="Moves when eligibleNodes does.")] = 0
-    eligible_nodes: Annotated[tuple[EligibleNode, ...], Meta(max_length=1000), list_map("nodeName")] = ()
+    eligible_nodes: Annotated[
+        tuple[EligibleNode, ...],
+        Meta(max_length=1000, description="The nodes that replicas may be placed on."),
+        list_map("nodeName"),
+    ] = ()
     used_by: PoolUsers = PoolUsers()
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="Whether it can be used; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

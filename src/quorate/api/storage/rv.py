@@ -40,7 +40,9 @@ class ReplicatedVolumeSpec(Struct):
             " to what the volume has."
         ),
     ]
-    replicated_storage_class_name: ObjectRef
+    replicated_storage_class_name: Annotated[
+        ObjectRef, Meta(description="The ReplicatedStorageClass: how many copies, and where.")
+    ]
     publish_on: Annotated[
         tuple[NodeRef, ...],
         Meta(max_length=2, description="Nodes on which the volume is to be usable; two for a migration."),
@@ -69,7 +71,7 @@ class AttachRequest(Struct):
     """A place in the queue: first come, first served."""
 
     node_name: NodeRef
-    since: datetime
+    since: Annotated[datetime, Meta(description="Since when.")]
     source: AttachSource
 
 
@@ -85,7 +87,7 @@ class Comparison(Struct):
 
     revision: Annotated[int, Meta(ge=1, description="The revision of the datamesh that it came with; names it.")]
     reason: ComparisonReason
-    since: datetime
+    since: Annotated[datetime, Meta(description="Since when.")]
     reference: Annotated[ReplicaRef, Meta(description="Whose copy counts.")]
     start: Annotated[Count, Meta(description="The first byte.")] = 0
     end: Annotated[Count, Meta(description="The byte after the last; absent: to the end.")] | None = None
@@ -105,8 +107,10 @@ class VolumeDrbdConfig(Struct):
     quorum: (
         Annotated[QuorumCount, Meta(description="For people: derived from the number of diskful members.")] | None
     ) = None
-    quorum_minimum_redundancy: QuorumCount | None = None
-    allow_two_primaries: bool = False
+    quorum_minimum_redundancy: (
+        Annotated[QuorumCount, Meta(description="How many up-to-date copies every write needs.")] | None
+    ) = None
+    allow_two_primaries: Annotated[bool, Meta(description="Two nodes may use it at once, for a migration.")] = False
 
 
 class VolumeDrbd(Struct):
@@ -118,7 +122,7 @@ class VolumeDrbd(Struct):
 class ReplicatedVolumeStatus(Struct):
     """What is known of a volume."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     phase: VolumePhase | None = None
     message: Annotated[Message, Meta(description="What it is doing, or what it waits for.")] = ""
     actual_size: Annotated[Quantity, Meta(description="The smallest usable size among diskful members.")] | None = None
@@ -129,7 +133,11 @@ class ReplicatedVolumeStatus(Struct):
     published_on: Annotated[
         tuple[NodeRef, ...], Meta(max_length=MAX_MEMBERS, description="Nodes where the volume is Primary."), list_set()
     ] = ()
-    attach_requests: Annotated[tuple[AttachRequest, ...], Meta(max_length=1000), list_map("nodeName")] = ()
+    attach_requests: Annotated[
+        tuple[AttachRequest, ...],
+        Meta(max_length=1000, description="The nodes that want to use it, in the order in which they came."),
+        list_map("nodeName"),
+    ] = ()
     configuration: (
         Annotated[Configuration, Meta(description="The class's promise, as this volume keeps it.")] | None
     ) = None
@@ -137,9 +145,13 @@ class ReplicatedVolumeStatus(Struct):
     drbd: VolumeDrbd = VolumeDrbd()
     datamesh: Datamesh = Datamesh()
     datamesh_revision: Annotated[int, Meta(ge=0, description="Grows with every step; 0: never formed.")] = 0
-    datamesh_transitions: Annotated[tuple[Transition, ...], Meta(max_length=16)] = ()
+    datamesh_transitions: Annotated[
+        tuple[Transition, ...], Meta(max_length=16, description="Changes of members that are under way, step by step.")
+    ] = ()
     datamesh_pending_replica_transitions: Annotated[
-        tuple[PendingReplicaTransition, ...], Meta(max_length=MAX_MEMBERS), list_map("name")
+        tuple[PendingReplicaTransition, ...],
+        Meta(max_length=MAX_MEMBERS, description="What replicas ask for, and why it is not done yet."),
+        list_map("name"),
     ] = ()
     comparisons: Annotated[
         tuple[Comparison, ...],
@@ -148,7 +160,11 @@ class ReplicatedVolumeStatus(Struct):
     ] = ()
     membership_layout: Annotated[str, Meta(max_length=32, description="Such as 2D+1TB.")] = ""
     effective_layout: EffectiveLayout = EffectiveLayout()
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="How the volume is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(

@@ -34,13 +34,15 @@ class AttachmentPhase(StrEnum):
 class ReplicatedVolumeAttachmentStatus(Struct):
     """Where the attachment stands."""
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     phase: AttachmentPhase | None = None
     message: Message = ""
     device_path: Annotated[str, Meta(max_length=512, description="The block device on the node, while attached.")] = ""
     io_suspended: Annotated[bool, Meta(description="The device is there and I/O on it waits.")] | None = None
     in_use: Annotated[bool, Meta(description="Somebody holds the device open: it cannot be detached.")] | None = None
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], list_map("type"), Meta(description="How far it is; docs/conditions.md has every one.")
+    ] = ()
 
 
 @kind(

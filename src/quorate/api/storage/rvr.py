@@ -47,7 +47,9 @@ class ReplicatedVolumeReplicaSpec(Struct):
     lvm_volume_group_name: Annotated[ObjectRef, Meta(description="The disk, together with the thin pool.")] | None = (
         None
     )
-    lvm_volume_group_thin_pool_name: Word | None = None
+    lvm_volume_group_thin_pool_name: (
+        Annotated[Word, Meta(description="The thin pool of the disk; absent: the group's own space.")] | None
+    ) = None
 
 
 class ReplicaPhase(StrEnum):
@@ -70,10 +72,10 @@ class ReplicaPhase(StrEnum):
 class BackingVolume(Struct):
     """The replica's piece of a disk, as DRBD sees it."""
 
-    size: Quantity | None = None
+    size: Annotated[Quantity, Meta(description="The size of the logical volume.")] | None = None
     state: Annotated[State, Meta(description="The DRBD disk state.")] = ""
-    lvm_volume_group_name: str = ""
-    lvm_volume_group_thin_pool_name: str = ""
+    lvm_volume_group_name: Annotated[str, Meta(description="The LVMVolumeGroup that it lies in.")] = ""
+    lvm_volume_group_thin_pool_name: Annotated[str, Meta(description="The thin pool of that; empty: none.")] = ""
 
 
 class ObservedPeer(Struct):
@@ -81,11 +83,13 @@ class ObservedPeer(Struct):
 
     name: ReplicaRef
     type: ReplicaType | None = None
-    attached: bool = False
-    connection_state: State = ""
-    connection_established_on: Annotated[tuple[str, ...], Meta(max_length=16)] = ()
-    backing_volume_state: State = ""
-    replication_state: State = ""
+    attached: Annotated[bool, Meta(description="Whether it is Primary: in use there.")] = False
+    connection_state: Annotated[State, Meta(description="The state of the link, as DRBD names it.")] = ""
+    connection_established_on: Annotated[
+        tuple[str, ...], Meta(max_length=16, description="The networks over which the link is up.")
+    ] = ()
+    backing_volume_state: Annotated[State, Meta(description="The state of the peer's disk, as DRBD names it.")] = ""
+    replication_state: Annotated[State, Meta(description="What flows over the link, as DRBD names it.")] = ""
 
 
 class ReplicatedVolumeReplicaStatus(Struct):
@@ -95,7 +99,7 @@ class ReplicatedVolumeReplicaStatus(Struct):
     ``datameshRevision``; the volume controller everything else.
     """
 
-    observed_generation: Count | None = None
+    observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     phase: ReplicaPhase | None = None
     message: Message = ""
     actual_type: (
@@ -106,12 +110,20 @@ class ReplicatedVolumeReplicaStatus(Struct):
     lvm_logical_volume_name: Annotated[
         str, Meta(max_length=253, description="The LVMLogicalVolume, once it can be used.")
     ] = ""
-    addresses: NetworkAddresses = ()
+    addresses: Annotated[NetworkAddresses, Meta(description="Where it listens, by network.")] = ()
     backing_volume: BackingVolume | None = None
     size: Annotated[Quantity, Meta(description="The usable size of the device.")] | None = None
-    peers: Annotated[tuple[ObservedPeer, ...], Meta(max_length=MAX_MEMBERS - 1), list_map("name")] = ()
+    peers: Annotated[
+        tuple[ObservedPeer, ...],
+        Meta(max_length=MAX_MEMBERS - 1, description="The other members that it has links to, as it sees them."),
+        list_map("name"),
+    ] = ()
     drbd: ReplicaDrbd = ReplicaDrbd()
-    conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        list_map("type"),
+        Meta(description="How the replica is; docs/conditions.md has every one."),
+    ] = ()
 
 
 @kind(
