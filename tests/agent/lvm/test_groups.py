@@ -312,7 +312,8 @@ class FakeReader:
     """One group on one drive."""
 
     def list(self, cls: type[Any]) -> tuple[Any, ...]:
-        return {LVMVolumeGroup: (lvg(),), Drive: (drive(),)}.get(cls, ())
+        there: dict[type[Any], tuple[Any, ...]] = {LVMVolumeGroup: (lvg(),), Drive: (drive(),)}
+        return there.get(cls, ())
 
     def get(self, *_: object) -> None:
         return None

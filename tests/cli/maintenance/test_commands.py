@@ -404,7 +404,8 @@ def test_what_comes_with_a_permission_is_told(capsys: pytest.CaptureFixture[str]
     """A described cluster has no volumes, and only of them there is something to tell."""
     granted = wire.Permission(id="alice-p-1", action=wire.Action(type="SHUTDOWN_HOST", host="h1"), deadline=0)
     status = wire.Status(code="ALLOW", reason="in use, and writable nowhere else: volume v on h1")
-    asking._show(wire.PermissionResponse(status=status, permissions=(granted,)), "text")
+    answer = wire.PermissionResponse(status=status, permissions=(granted,))
+    asking._show(asking.Awaited(answer), "text")
     printed = capsys.readouterr()
     assert "alice-p-1" in printed.out
     assert printed.err == "note: in use, and writable nowhere else: volume v on h1\n"

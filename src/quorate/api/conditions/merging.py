@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 from quorate.api.conditions.declaration import ConditionType, Verdict
 from quorate.api.meta import Condition, ConditionStatus, Resource
 from quorate.api.struct import replace
 
 R = TypeVar("R", bound=Resource)
+C = TypeVar("C", bound=Condition)
 
 Conditions = tuple[Condition, ...]
 
@@ -33,20 +34,38 @@ def is_true(conditions: Conditions, wanted: type[ConditionType]) -> bool:
     return found is not None and found.status is ConditionStatus.TRUE
 
 
+@overload
 def merge(
-    current: Conditions,
+    current: tuple[()],
     verdicts: Iterable[Verdict],
     *,
     now: datetime,
     generation: int | None = None,
     drop: Collection[type[ConditionType]] = (),
-) -> Conditions:
+) -> tuple[Any, ...]: ...
+@overload
+def merge(
+    current: tuple[C, ...],
+    verdicts: Iterable[Verdict],
+    *,
+    now: datetime,
+    generation: int | None = None,
+    drop: Collection[type[ConditionType]] = (),
+) -> tuple[C, ...]: ...
+def merge(
+    current: tuple[C, ...],
+    verdicts: Iterable[Verdict],
+    *,
+    now: datetime,
+    generation: int | None = None,
+    drop: Collection[type[ConditionType]] = (),
+) -> tuple[C, ...]:
     """The conditions with these verdicts in place of older ones, and without those to drop; others stay as they are.
 
     ``lastTransitionTime`` moves only when a status flips. When nothing changes, the same tuple comes back: what is not
-    new is not written.
+    new is not written. What a kind's conditions have beside those of all others is never ours to say.
     """
-    merged = {condition.type: condition for condition in current}
+    merged: dict[str, Condition] = {condition.type: condition for condition in current}
     changed = False
     for verdict in verdicts:
         old, message = merged.get(verdict.type), verdict.message
@@ -62,7 +81,7 @@ def merge(
             changed = True
     for unwanted in drop:
         changed = merged.pop(unwanted.__name__, None) is not None or changed
-    return tuple(merged.values()) if changed or len(merged) != len(current) else current
+    return cast("tuple[C, ...]", tuple(merged.values())) if changed or len(merged) != len(current) else current
 
 
 def told(obj: R, verdicts: Iterable[Verdict], *, now: datetime, **fields: Any) -> R:
