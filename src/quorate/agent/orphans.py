@@ -4,7 +4,7 @@ They are told of, in the node's inventory (``status.orphans`` of the longhorn No
 objects with its node's label, from a cache: "no object" may mean that a label is wrong, that a store was restored from
 an older copy, or that the agent was pointed at another cluster. A volume costs space; a copy removed by mistake costs
 data. So one is removed only when a person says so, by its id (annotation ``quorate.io/remove-orphans``), and is still
-an orphan then (decision 0012).
+an orphan then (decision 0014).
 
 | seen                                                | is                                                             |
 |-----------------------------------------------------|----------------------------------------------------------------|

@@ -17,7 +17,7 @@
 In brackets: where the layout has a tie-breaker. Around every change of the number of voters it is hidden first and
 shown last, if their number is then even. A tie-breaker that is replaced: the new one joins hidden and is shown by the
 last step of the old one's removal, so never two are shown. GiveWay changes nothing unless a copy that is up is given up
-for another that it stands in the way of; HandOver, unless it was the last with a vote (decision 0013).
+for another that it stands in the way of; HandOver, unless it was the last with a vote (decision 0017).
 """
 
 from __future__ import annotations
