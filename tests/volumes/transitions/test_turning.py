@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quorate.api.storage.configuration import Replication
-from quorate.api.storage.datamesh import TransitionType
+from quorate.api.storage.datamesh import StepStatus, TransitionType
+from quorate.api.struct import replace
+from quorate.volumes.transitions.turning import turned
+from quorate.volumes.waits import Wait
 
 from .proof import quorate_sides
 from .story import TB, D, Story
@@ -67,6 +70,25 @@ def test_one_that_was_to_go_comes_back_when_another_copy_is_lost_meanwhile() -> 
     assert "D1" in story.shape()
     assert story.machines.status(1) is not None
     assert quorate_sides(story.machines) == [{0, 1, 3}]
+
+
+def test_one_that_is_to_go_does_not_come_back_because_another_cannot_be_excused() -> None:
+    """It would be turned back again at once, and so on for ever: the same reason, but not the subject's copies."""
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, "TakeDown")
+    story.agents()
+    view = story.view()
+    (under_way,) = view.volume.status.datamesh_transitions
+    done = {"Hide", "TakeDown"}
+    steps = tuple(
+        replace(step, status=StepStatus.COMPLETED if step.name in done else StepStatus.PENDING)
+        for step in under_way.steps
+    )
+    waiting = replace(under_way, steps=steps)
+    assert turned(view, waiting, Wait("CopiesMissing", "1 of 2 promised copies are here"), story.now) is None
 
 
 # Force.

@@ -67,7 +67,11 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
         # It is back: what was to be forced can be asked for, or needs not be done at all.
         stays = member.hidden and not _is_leaving(view, member.name)
         instead = _again(view, member, now) if stays else _asked_to_go(view, member, now)
-    elif following == FORGET.name and wait.reason == _COPIES_MISSING and _can_come_back(view, transition, member):
+    elif (
+        following == FORGET.name
+        and _is_still_needed(view, transition, wait)
+        and _can_come_back(view, transition, member)
+    ):
         instead = _again(view, member, now)
     elif following in (HIDE.name, SHOW.name) and due_tie_breaker(view) is not None:
         instead = _again(view, member, now) if member.hidden else None
@@ -83,6 +87,15 @@ def _again(view: VolumeView, member: Member, now: datetime) -> Transition:
 
 def _asked_to_go(view: VolumeView, member: Member, now: datetime) -> Transition:
     return make(view, TransitionType.REMOVE_REPLICA, now, member.name, before=member.type)
+
+
+def _is_still_needed(view: VolumeView, transition: Transition, wait: Wait) -> bool:
+    """Whether what it waits for is copies to do without the subject.
+
+    The same reason is given when somebody else cannot be excused for want of copies. Turned back for that, it would be
+    turned again at once, and so on for ever: ``abandoned`` asks about the subject.
+    """
+    return wait.reason == _COPIES_MISSING and copies_missing(view, transition) is not None
 
 
 def _is_missed(view: VolumeView, transition: Transition) -> bool:
