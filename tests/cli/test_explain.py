@@ -34,7 +34,7 @@ async def test_a_volume_that_nobody_has_looked_at_is_told_as_new(tmp_path: Path)
         where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
         code, out, _ = await explain("volume", "v", *where)
         assert code == 0
-        assert out.startswith("volume v (1Gi, class fast): new\n")
+        assert out.startswith("volume v (1Gi asked for, class fast): new\n")
         assert "it has no configuration" in out
         # --data names the directory that the kubeconfig is in.
         code, out, _ = await explain("volume", "v", "--data", str(tmp_path), "-o", "json")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from msgspec import field
+from msgspec import Meta, field
 
 from quorate.api.groups import CORE, RBAC
 from quorate.api.kind import Column, Scope, kind
@@ -26,35 +27,36 @@ from quorate.api.struct import Struct
 class SecretObject(Resource):
     """Something that only those may read who are named for it."""
 
-    type: str = "Opaque"
-    #: In base64.
-    data: Mapping[str, Secret] = field(default_factory=dict)
+    type: Annotated[str, Meta(description="What sort of secret it is; Opaque: only its users know.")] = "Opaque"
+    data: Annotated[Mapping[str, Secret], Meta(description="The values by their names, in base64.")] = field(
+        default_factory=dict
+    )
 
 
 class PolicyRule(Struct):
     """What may be done to which objects."""
 
-    api_groups: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
-    resource_names: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ()
+    api_groups: Annotated[tuple[str, ...], Meta(description="The groups of the objects' kinds.")] = ()
+    resources: Annotated[tuple[str, ...], Meta(description="The kinds, in the plural.")] = ()
+    resource_names: Annotated[tuple[str, ...], Meta(description="The objects' names; none: all.")] = ()
+    verbs: Annotated[tuple[str, ...], Meta(description="What may be done: get, list, watch …")] = ()
 
 
 class Subject(Struct):
     """Who may."""
 
-    kind: str
-    name: str
-    api_group: str = ""
-    namespace: str = ""
+    kind: Annotated[str, Meta(description="User, Group or ServiceAccount.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    api_group: Annotated[str, Meta(description="The group of a User or a Group: rbac.authorization.k8s.io.")] = ""
+    namespace: Annotated[str, Meta(description="Where a ServiceAccount is.")] = ""
 
 
 class RoleRef(Struct):
     """What those may who are named."""
 
-    api_group: str
-    kind: str
-    name: str
+    api_group: Annotated[str, Meta(description="rbac.authorization.k8s.io.")]
+    kind: Annotated[str, Meta(description="Role.")]
+    name: Annotated[str, Meta(description="The Role's name.")]
 
 
 @kind(
@@ -68,7 +70,7 @@ class RoleRef(Struct):
 class Role(Resource):
     """What somebody may do in a namespace."""
 
-    rules: tuple[PolicyRule, ...] = ()
+    rules: Annotated[tuple[PolicyRule, ...], Meta(description="All that may be done.")] = ()
 
 
 @kind(
@@ -83,5 +85,5 @@ class Role(Resource):
 class RoleBinding(Resource):
     """Who has a Role. The embedded engine reads it for Secrets alone."""
 
-    role_ref: RoleRef
-    subjects: tuple[Subject, ...] = ()
+    role_ref: Annotated[RoleRef, Meta(description="The Role that they have.")]
+    subjects: Annotated[tuple[Subject, ...], Meta(description="Those who have it.")] = ()

@@ -22,7 +22,14 @@ Tags = Annotated[tuple[Word, ...], Meta(max_length=32), list_set()]
 class ProbedCondition(Condition):
     """A condition with the fields of Longhorn's: a reason may be empty, and there is a time of the last probe."""
 
-    reason: Annotated[str, Meta(max_length=1024, pattern=r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$")] = ""
+    reason: Annotated[
+        str,
+        Meta(
+            max_length=1024,
+            pattern=r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$",
+            description="Why, as a code; see docs/conditions.md. Longhorn's own may have none.",
+        ),
+    ] = ""
     last_probe_time: Annotated[str, Meta(max_length=64, description="Taken as it is; never written by us.")] = ""
 
 

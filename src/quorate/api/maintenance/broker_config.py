@@ -94,7 +94,7 @@ class LogConfig(Struct):
 class CallerPriority(Struct):
     """Whose requests go before, or after, those of others that came earlier."""
 
-    user: UserName
+    user: Annotated[UserName, Meta(description="Who asks.")]
     priority: Annotated[int, Meta(ge=-100, le=100, description="Of requests that give none (0); lower goes first.")] = 0
 
 
