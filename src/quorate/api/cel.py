@@ -80,7 +80,7 @@ class Program:
         asked = msgspec.json.encode((new, old))
         if asked in self._held:
             return True
-        if not self._evaluate(new, old):
+        if self._evaluate(new, old) is not True:
             return False
         if len(asked) <= _WORTH_REMEMBERING:
             if len(self._held) >= _REMEMBERED:
@@ -88,13 +88,21 @@ class Program:
             self._held.add(asked)
         return True
 
-    def _evaluate(self, value: Any, old_value: Any) -> bool:
+    def text(self, value: Any, old_value: Any = None) -> str:
+        """What an expression for a message says of a value; "" where it says nothing."""
+        try:
+            found = self._evaluate(self._narrowed(value), self._narrowed(old_value) if self.is_transition else None)
+        except InvalidRule:
+            return ""
+        return found.strip() if isinstance(found, str) else ""
+
+    def _evaluate(self, value: Any, old_value: Any) -> Any:
         context = cel.Context(functions=_FUNCTIONS)
         context.add_variable("self", value)
         if self.is_transition:
             context.add_variable("oldSelf", old_value)
         try:
-            return self._program.execute(context) is True
+            return self._program.execute(context)
         except (LookupError, RuntimeError, TypeError, ValueError) as error:
             raise InvalidRule(f"rule {self.rule!r}: {error}") from error
 

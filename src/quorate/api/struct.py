@@ -43,6 +43,8 @@ class Rule:
     field_path: str = ""
     #: Tried when the value is made, and never of one that is there already.
     only_of_new: bool = False
+    #: The message in CEL, where it names values; the plain one is for when it cannot be told.
+    message_expression: str = ""
 
     def to_schema(self) -> dict[str, Any]:
         """As the CRD and the embedded engine read it."""
@@ -51,6 +53,8 @@ class Rule:
         else:
             schema = {"rule": self.expression}
         schema["message"] = self.message
+        if self.message_expression:
+            schema["messageExpression"] = self.message_expression
         if self.reason != "FieldValueInvalid":
             schema["reason"] = self.reason
         if self.field_path:
@@ -151,7 +155,13 @@ def lowered_only_to(name: str, floor: str, *more: str, message: str) -> Rule:
     floors = [f"({_is_there(floor)} && {at_least(new, f'self.{floor}')})"]
     floors += [f"(!({_is_there(each)}) || {at_least(new, f'self.{each}')})" for each in more]
     lowered = " && ".join(floors)
-    return Rule(_unless_absurd(f"{at_least(new, old)} || ({lowered})", new), message, field_path=f".{name}")
+    return Rule(
+        _unless_absurd(f"{at_least(new, old)} || ({lowered})", new),
+        message,
+        field_path=f".{name}",
+        # A rule of the whole object is not shown with the value that it is about.
+        message_expression=f"'\"' + string({new}) + '\": {message}'",
+    )
 
 
 def at_least(one: str, other: str) -> str:

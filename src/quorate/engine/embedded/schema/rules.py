@@ -29,6 +29,8 @@ class CompiledRule:
 
     program: Program
     message: str
+    #: Tells the message where it names values.
+    wording: Program | None
     reason: str
     #: Where a violation is reported, relative to the value that has the rule.
     field_path: str
@@ -39,6 +41,7 @@ class CompiledRule:
         return cls(
             program=program(rule["rule"]),
             message=rule.get("message", f"failed rule: {rule['rule']}"),
+            wording=program(rule["messageExpression"]) if "messageExpression" in rule else None,
             reason=rule.get("reason", "FieldValueInvalid"),
             field_path=rule.get("fieldPath", ""),
         )
@@ -61,21 +64,22 @@ class CompiledRule:
         except InvalidRule as error:
             detail = f"{error} evaluating rule: {self.message}"
             return causes.invalid(path or causes.NO_FIELD, _type_name(value), detail)
-        return self._cause(value, (path + self.field_path).lstrip("."))
+        message = (self.wording.text(value, old) if self.wording is not None else "") or self.message
+        return self._cause(value, (path + self.field_path).lstrip("."), message)
 
-    def _cause(self, value: Any, path: str) -> Cause:
+    def _cause(self, value: Any, path: str, message: str) -> Cause:
         field = path or causes.NO_FIELD
         match self.reason:
             case "FieldValueForbidden":
-                return causes.forbidden(field, self.message)
+                return causes.forbidden(field, message)
             case "FieldValueRequired":
-                return causes.required(field, self.message)
+                return causes.required(field, message)
             case "FieldValueDuplicate":
-                return Cause(self.reason, f"Duplicate value: {causes.shown(value)}: {self.message}", field)
+                return Cause(self.reason, f"Duplicate value: {causes.shown(value)}: {message}", field)
             case _ if isinstance(value, dict | list):
-                return Cause(self.reason, f"Invalid value: {self.message}", field)
+                return Cause(self.reason, f"Invalid value: {message}", field)
             case _:
-                return causes.invalid(field, value, self.message)
+                return causes.invalid(field, value, message)
 
 
 def _is_same_at(value: dict[str, Any], old: dict[str, Any], path: Path) -> bool:
