@@ -154,6 +154,9 @@ def test_simulated_nodes_of_another_process_use_their_own_tokens(tmp_path: Path,
             drives = {item["spec"]["NodeId"]: item["metadata"]["name"] for item in run.items("drives")}
         (tmp_path / "as-agent").write_text(quorate("kubeconfig", "--data", str(tmp_path), "--agent", "far-1")[1])
         agent = Kubectl(kubectl, tmp_path / "as-agent")
-        agent("annotate", "drive", drives["far-1"], "mine=yes")
+        moved = ("--type=merge", "-p", '{"spec":{"Slot":"7"}}')
+        agent("patch", "drive", drives["far-1"], *moved)
         with pytest.raises(AssertionError, match="the agent of node far-1 may write only objects with its label"):
-            agent("annotate", "drive", drives["far-2"], "mine=yes")
+            agent("patch", "drive", drives["far-2"], *moved)
+        with pytest.raises(AssertionError, match="may change nothing of a Drive but its spec and status"):
+            agent("annotate", "drive", drives["far-1"], "health=GOOD")
