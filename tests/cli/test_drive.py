@@ -21,9 +21,14 @@ from tests.cli.test_controller import PATIENCE, api
 
 
 async def started(*words: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "quorate", "drive", *words, stdout=PIPE, stderr=PIPE
-    )
+    """As from a terminal: whoever runs the tests in the background leaves them, and us, deaf to Ctrl-C."""
+    deaf = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "quorate", "drive", *words, stdout=PIPE, stderr=PIPE
+        )
+    finally:
+        signal.signal(signal.SIGINT, deaf)
 
 
 async def drive(*words: str) -> tuple[int | None, str, str]:
