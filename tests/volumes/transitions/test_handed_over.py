@@ -101,3 +101,59 @@ def test_a_person_hands_the_last_vote_over_and_nothing_that_was_written_is_lost(
             assert await story.write(new, "still goes on", 8192)
 
     run(main, seed=1)
+
+
+def test_the_last_vote_is_handed_over_when_the_successor_is_heard_again() -> None:
+    """Its agent is silent at the moment at which it would get the vote: that is waited for, and said."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=3)) as lab:
+            story = await Story.of(lab, Replication.NONE)
+            [old] = await story.nodes(D)
+            await story.attach(old)
+            await story.until_primary(old)
+            assert await story.write(old, "kept")
+            await story.detach(old)
+            await story.until_primary()
+            new = await until_good_without_a_vote(lab, story, old)
+            lab.cluster.inject(faults.DriveFail(old, "1"))
+            lab.cluster.node(old).host.kernel.detach(story.minor(old), force=True)
+            lab.cluster.driver.touch()
+            lab.start()
+            await lab.sleep(120)
+            silent = False
+
+            def silence(write: Sent) -> None:
+                nonlocal silent
+                [volume] = [record.typed for record in lab.store.read_page(ReplicatedVolume.KIND).records]
+                assert isinstance(volume, ReplicatedVolume)
+                steps = [step for each in volume.status.datamesh_transitions for step in each.steps]
+                if not silent and any(step.name == "GiveWay" and step.status.value == "Active" for step in steps):
+                    silent = True
+                    lab.cluster.inject(faults.CutApi(new))
+
+            lab.watcher = silence
+            said = {annotation_keys.FORCE_REMOVE: "v-0", annotation_keys.ACCEPT_DATA_LOSS: "true"}
+            await lab.store.patch(ReplicatedVolume, "v", patch={"metadata": {"annotations": said}})
+            await lab.sleep(90)
+            lab.watcher = None
+            assert silent
+            status = (await story.volume()).status
+            assert [each.node_name for each in status.datamesh.members if not each.hidden] == [old]
+            told = [each.message for each in status.datamesh_transitions if each.replica_name == "v-0"]
+            assert told == [
+                "v-0 on node-1 is the last copy that has a vote; it is given up when v-1 on node-2 is here and UpToDate"
+            ]
+            lab.cluster.inject(faults.Heal())
+
+            async def handed_over() -> bool:
+                volume = await story.volume()
+                votes = [each.node_name for each in volume.status.datamesh.members if not each.hidden]
+                return votes == [new] and not said.keys() & volume.metadata.annotations.keys()
+
+            await lab.until("the other copy has the vote", handed_over, 600)
+            await story.attach(new)
+            await story.until_primary(new)
+            assert story.copies()[new] == "kept"
+
+    run(main, seed=1)

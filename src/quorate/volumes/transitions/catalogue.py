@@ -46,7 +46,7 @@ HIDE_TIE_BREAKER: Final = Rule("HideTieBreaker", changes.hide_tie_breaker, guard
 SHOW_TIE_BREAKER: Final = Rule("ShowTieBreaker", changes.show_tie_breaker, guards.may_show_tie_breaker, votes=True)
 RETYPE: Final = Rule("Retype", changes.retype)
 GIVE_WAY: Final = Rule("GiveWay", changes.give_way, guards.may_give_way)
-HAND_OVER: Final = Rule("HandOver", changes.hand_over, guards.may_hand_over, votes=True)
+HAND_OVER: Final = Rule("HandOver", changes.hand_over, guards.may_hand_over, guards.not_handed_over, votes=True)
 LOWER_REDUNDANCY: Final = Rule("LowerRedundancy", changes.lower_redundancy, guards.may_leave, votes=True)
 SET_REDUNDANCY: Final = Rule("SetRedundancy", changes.set_redundancy, guards.may_set_redundancy, votes=True)
 DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, must_know=nobody, beside=True)

@@ -5,6 +5,8 @@ Every refusal says which rule stands against it, and which replicas.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionType
@@ -196,7 +198,7 @@ def _waits_for_its_turn(view: VolumeView, replica: ReplicaView) -> bool:
 def may_give_way(view: VolumeView, transition: Transition) -> Wait | None:
     """Before a copy that is in another one's way goes down: a person has said so, and nobody uses it."""
     member = view.members_by_name[subject_of(transition)]
-    return _in_use(view, member) or (None if has_consent(view, transition) else _last_copy(view, member))
+    return _in_use(view, member) or (None if has_consent(view, transition) else _last_copy(view, transition, member))
 
 
 def may_hand_over(view: VolumeView, transition: Transition) -> Wait | None:
@@ -205,6 +207,12 @@ def may_hand_over(view: VolumeView, transition: Transition) -> Wait | None:
     if is_up(view, member.name):
         return _wait("NotDown", f"{named(view, [member.name])} is not down yet", member.name)
     return may_give_way(view, transition) or connected_still(view, (member,))
+
+
+def not_handed_over(view: VolumeView, transition: Transition) -> Wait | None:
+    """Whether the subject is still the only one with a vote: nobody who could take its place is here."""
+    member = view.members_by_name[subject_of(transition)]
+    return _last_copy(view, transition, member) if voters(view.members) == (member,) else None
 
 
 def divided(view: VolumeView) -> Wait | None:
@@ -264,16 +272,32 @@ def _may_be_forced_out(view: VolumeView, transition: Transition, member: Member)
         return here
     others = [each for each in voters(view.members) if each.name != member.name]
     if is_diskful(member) and not others:
-        return _last_copy(view, member)
+        return _last_copy(view, transition, member)
+    if is_diskful(member) and member.down and (missed := _nothing_to_give_way_for(view, member, others)) is not None:
+        return missed
     if has_consent(view, transition):
         return connected_still(view, (member,))
     return excuse_refused(view, () if member.excused else (member,))
 
 
-def _last_copy(view: VolumeView, member: Member) -> Wait:
+def _nothing_to_give_way_for(view: VolumeView, member: Member, others: Iterable[Member]) -> Wait | None:
+    """Whether a copy that was good has gone down for others of which none is here and good: then it is all there is."""
+    rest = [each.name for each in others]
+    if any(is_up(view, name) and is_up_to_date(view, name) for name in rest):
+        return None
+    mine, missed = named(view, [member.name]), named(view, rest)
+    told = f"{mine} has given way for {missed}, which is not here and UpToDate: nothing more is done to it until it is"
+    back = f"it comes back when the annotation {annotation_keys.FORCE_REMOVE} is taken off the volume"
+    return _wait("NotUpToDate", f"{told}; {back}", member.name)
+
+
+def _last_copy(view: VolumeView, transition: Transition, member: Member) -> Wait:
     told = f"{named(view, [member.name])} is the last copy that has a vote"
     good = changes.successor_of(view, member.name)
-    if good is not None:
+    hidden = [each.name for each in view.members if is_diskful(each) and each.hidden]
+    if has_consent(view, transition):
+        told += f"; it is given up when {named(view, hidden)} is here and UpToDate" if hidden else ""
+    elif good is not None:
         given_up = f"when the other is back, or is given up by a person's word (force-remove={member.name})"
         told = f"{told}; that of {named(view, [good.name])} is up to date, and gets one {given_up}"
     return _wait("LastCopy", told, member.name)

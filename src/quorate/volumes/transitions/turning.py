@@ -8,6 +8,7 @@
 | leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
 |                                          | are not good any more               |                                   |
 | is being forced out                      | it is back                          | joins, or is asked to leave       |
+| has given way by a person's word         | the word is taken back              | comes up; joins, if hidden        |
 | grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
 So nothing that waits for somebody who may never come back keeps a volume from its tie-breaker or its copies.
@@ -20,13 +21,15 @@ from datetime import datetime
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.api.struct import replace
 from quorate.volumes.resize import growth
-from quorate.volumes.transitions.catalogue import FORGET, HIDE, JOIN, SHOW
-from quorate.volumes.transitions.changes import due_tie_breaker
-from quorate.volumes.transitions.guards import copies_missing
+from quorate.volumes.transitions.catalogue import FORGET, GIVE_WAY, HIDE, JOIN, SHOW
+from quorate.volumes.transitions.changes import connect, due_tie_breaker
+from quorate.volumes.transitions.guards import copies_missing, has_consent
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_diskful, is_fresh
 from quorate.volumes.transitions.proposals import removal
+from quorate.volumes.transitions.rules import active_step, subject_of
 from quorate.volumes.transitions.walking import has_begun, with_transition
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Wait
@@ -41,6 +44,8 @@ def abandoned(view: VolumeView, transition: Transition, now: datetime) -> Replic
     """The status without a transition whose subject now wants the opposite; None: it goes on."""
     if transition.type is TransitionType.RESIZE_VOLUME:
         return growth.given_up(view, transition, now)
+    if transition.type is TransitionType.FORCE_REMOVE_REPLICA:
+        return _come_back(view, transition, now)
     name = transition.replica_name
     if transition.type is not TransitionType.ADD_REPLICA or name is None or not _is_leaving(view, name):
         return None
@@ -78,6 +83,23 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
     else:
         return None
     return with_transition(view.volume.status, transition, instead)
+
+
+def _come_back(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
+    """The status in which a copy that gave way by a person's word comes up again, because the word is taken back.
+
+    Nobody's confirmation is waited for: what it gave way for may be gone for good. Only its own file says that it is
+    down, so whatever the others know, they meet it as they did before (decision 0017). Not while a vote is changing.
+    """
+    member = view.members_by_name.get(subject_of(transition))
+    at = active_step(transition)
+    changing = at is not None and transition.steps[at].name != GIVE_WAY.name
+    gave_way = any(step.name == GIVE_WAY.name and step.datamesh_revision for step in transition.steps)
+    if member is None or not gave_way or changing or has_consent(view, transition):
+        return None
+    instead = _again(view, member, now) if member.hidden else None
+    status = with_transition(connect(view, transition), transition, instead)
+    return replace(status, datamesh_revision=status.datamesh_revision + 1)
 
 
 def _again(view: VolumeView, member: Member, now: datetime) -> Transition:

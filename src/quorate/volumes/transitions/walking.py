@@ -115,7 +115,8 @@ def _begin_next(walk: Walk, transition: Transition) -> ReplicatedVolumeStatus | 
         if undone is None:
             following = walk.after(begun)
             return _complete(following, _same(following.view, transition), at)
-        return begun
+        # What is to change a vote, and cannot yet, is tried again: as Active, with nothing told, it never would be.
+        return undone if rule.votes else begun
     if (objection := _objection(walk, transition, rule)) is not None:
         return objection
     missing = unconfirmed(view, view.volume.status.datamesh_revision)
