@@ -10,11 +10,11 @@ from quorate.api.conditions.rv import DiskAllocation
 from quorate.api.quantity import Quantity
 from quorate.api.struct import replace
 from quorate.disks.requests import State
-from quorate.volumes.resize import begun, not_granted, reserve
+from quorate.volumes.resize import begun, hindrance, not_granted, reserve
 from quorate.volumes.resize.space import asked_size
 from quorate.volumes.view import VolumeView
-from tests.volumes.attach.making import THREE, of
-from tests.volumes.replica.making import GI, MI, NEEDED, assembled, ledger, with_rv
+from tests.volumes.attach.making import THREE, TWO, attached, of
+from tests.volumes.replica.making import GI, MI, NEEDED, assembled, ledger, logical_volume, with_rv
 
 LARGER = 2 * GI
 #: 2 GiB with DRBD's metadata, in extents of 4 MiB.
@@ -68,6 +68,28 @@ def test_disks_begin_to_grow_when_all_have_granted_it(granted: tuple[int, ...]) 
     if begins is not None:
         assert begins.growing_to == Quantity("2Gi")
         assert begun(view.with_status(begins), reserve(view)) is None
+
+
+@pytest.mark.parametrize("told", [(), (0,), (0, 1)], ids=["no disk", "one disk", "both disks"])
+def test_a_growth_that_an_older_version_began_cannot_be_taken_back(told: tuple[int, ...]) -> None:
+    """A 2D in use does not begin to grow. But where a disk was told to already, the size must not be lowered again."""
+    disks = {number: (logical_volume(number, ROOM if number in told else NEEDED),) for number in (0, 1)}
+    used = attached(with_rv(of(TWO, 0, disks=disks), size="2Gi"), 0)
+    view = with_ledgers(used, ROOM, ROOM, 0, 1)
+    assert reserve(view).state is State.GRANTED
+    begins = begun(view, reserve(view))
+    assert (begins is not None) is bool(told)
+    if begins is not None:
+        assert begins.growing_to == Quantity("2Gi")
+
+
+@pytest.mark.parametrize(("deleted", "said"), [(True, "DiskDeleted"), (False, "WaitingForDisks")])
+def test_a_disk_that_is_deleted_after_the_growth_began_is_named_with_what_to_do(deleted: bool, said: str) -> None:
+    disks = {0: (logical_volume(0, ROOM),), 1: () if deleted else (logical_volume(1, NEEDED),)}
+    view = with_rv(of(TWO, disks=disks), size="2Gi", growing_to=Quantity("2Gi"))
+    wait = hindrance(view, reserve(view))
+    assert wait is not None
+    assert wait.reason == said
 
 
 def test_what_has_begun_comes_to_its_end_whatever_is_asked_for_meanwhile() -> None:

@@ -41,16 +41,30 @@ def begun(view: VolumeView, room: Expansion) -> ReplicatedVolumeStatus | None:
     if status.growing_to is not None:
         is_over = known >= int(status.growing_to) and under_way is None
         return replace(status, growing_to=None) if is_over else None
-    if asked is None or room.state is not State.GRANTED or (stops_users(view) or _cannot_follow(view)) is not None:
+    if asked is None or room.state is not State.GRANTED:
+        return None
+    if not _is_under_way(view) and (stops_users(view) or _cannot_follow(view)) is not None:
         return None
     return replace(status, growing_to=Quantity.of_bytes(asked))
+
+
+def _is_under_way(view: VolumeView) -> bool:
+    """Whether some disk has been told to grow already, by a version that did not note it."""
+    known = view.datamesh.size
+    return known is not None and any(
+        each.logical_volume is not None and int(each.logical_volume.spec.size) > backing_size(view, each, int(known))
+        for each in _with_copy(view)
+    )
 
 
 def hindrance(view: VolumeView, room: Expansion) -> Wait | None:
     """Why a volume that is to grow does not; None: it does, or is not to."""
     asked = asked_size(view)
-    if asked is None or view.volume.status.growing_to is not None:
-        return _grown(view)
+    if asked is None:
+        return None
+    if view.volume.status.growing_to is not None:
+        small = _grown(view)
+        return (_cannot_follow(view) or small) if small is not None else None
     size = Quantity.of_bytes(asked)
     if room.state is State.REJECTED:
         back = f"spec.size can be lowered again, to {view.datamesh.size}"
