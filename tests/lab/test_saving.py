@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -21,7 +23,7 @@ from quorate.engine.store import Store
 from quorate.errors import StoreUnreachable
 from quorate.lab import faults, saving
 from quorate.lab.cluster import Cluster
-from quorate.lab.keeping import Hardware, SavedFirst, kept
+from quorate.lab.keeping import Hardware, Nodes, SavedFirst, _Journal, kept
 from quorate.lab.kernel import metadata
 from quorate.lab.layout import Layout
 
@@ -299,3 +301,55 @@ def frames(file: Path) -> int:
         at += 12 + int.from_bytes(data[at : at + 8], "little")
         count += 1
     return count
+
+
+async def test_a_write_that_is_under_way_at_the_end_is_over_before_the_last_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once would be frames within one another, and nothing in the file could be used."""
+    made, file = cluster(), tmp_path / "hardware.journal"
+    real, at_once, most, slow = _Journal.append, 0, 0, threading.Event()
+
+    def append(journal: _Journal, changed: Nodes, everything: Nodes) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        slow.set()
+        time.sleep(0.1)
+        real(journal, changed, everything)
+        at_once -= 1
+
+    async with kept(Hardware(made, file)) as hardware:
+        await hardware.saved()
+        monkeypatch.setattr(_Journal, "append", append)
+        made.node("node-1").host.files["/etc/label"] = b"1"
+        waiting = asyncio.ensure_future(hardware.saved())
+        await asyncio.to_thread(slow.wait, 10)
+        made.node("node-1").host.files["/etc/label"] = b"2"
+    with pytest.raises(StoreUnreachable):
+        await waiting
+    assert most == 1
+    assert frames(file) == 3
+    after = cluster()
+    Hardware(after, file).restore()
+    assert after.node("node-1").host.files["/etc/label"] == b"2"
+
+
+async def test_a_fault_that_ends_the_saving_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, file = cluster(), tmp_path / "hardware.journal"
+
+    def broken(_: Nodes) -> bytes:
+        raise TypeError("cannot be encoded")
+
+    hardware = Hardware(made, file)
+    keeping = asyncio.ensure_future(hardware.keep())
+    monkeypatch.setattr("quorate.lab.keeping._frame", broken)
+    with pytest.raises(StoreUnreachable, match="could not be saved"):
+        await hardware.saved()
+    with pytest.raises(TypeError):
+        await keeping
+    told = capsys.readouterr()
+    assert "is not saved any more" in told.out + told.err
+    assert "cannot be encoded" in told.out + told.err

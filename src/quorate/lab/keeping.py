@@ -124,6 +124,8 @@ class Hardware:
         self._waiting: list[asyncio.Future[None]] = []
         self._asked = asyncio.Event()
         self._over = False
+        #: The last write of the file, which goes on when whoever waits for it is told to stop.
+        self._writing: asyncio.Task[None] | None = None
 
     def restore(self) -> None:
         """Give the nodes the hardware in the file, if there is one that can be used."""
@@ -169,20 +171,34 @@ class Hardware:
         self._asked.clear()
         waiting, self._waiting = self._waiting, []
         try:
+            if self._writing is not None:
+                # One whose waiter was told to stop: two at once would be frames within one another.
+                await asyncio.wait([self._writing])
             changed = self._changed()
             if changed or self._journal.is_closed:
                 # Whoever is told to stop meanwhile still leaves a whole frame.
-                await asyncio.shield(asyncio.to_thread(self._journal.append, changed, {**self._known, **changed}))
-                self._known.update(changed)
+                self._writing = asyncio.create_task(self._write(changed), name="saving the lab's hardware")
+                await asyncio.shield(self._writing)
         except OSError as error:
             log.warning("the simulated hardware could not be saved", file=str(self._journal.file), why=str(error))
             _refuse(waiting, f"the simulated hardware could not be saved: {error}")
-        except BaseException:
+        except BaseException as error:
             _refuse(waiting, "the simulated hardware could not be saved")
+            if not isinstance(error, asyncio.CancelledError):
+                log.error(
+                    "the simulated hardware is not saved any more: restart quorate up, and report this",
+                    file=str(self._journal.file),
+                    why=repr(error),
+                    exc_info=error,
+                )
             raise
         for waiter in waiting:
             if not waiter.done():
                 waiter.set_result(None)
+
+    async def _write(self, changed: Nodes) -> None:
+        await asyncio.to_thread(self._journal.append, changed, {**self._known, **changed})
+        self._known.update(changed)
 
     def _changed(self) -> dict[str, bytes]:
         self._cluster.driver.catch_up()
