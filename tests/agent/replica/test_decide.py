@@ -328,6 +328,16 @@ class TestMeetingAgain:
     def test_nobody_else_lets_go_of_a_link(self, seen: dict[str, Any]) -> None:
         assert not any("disconnect" in each for each in commands(decided(self.apart(**seen))))
 
+    def test_when_it_is_over_the_next_time_is_counted_from_the_beginning(self) -> None:
+        over = changed(
+            self.apart(quorum=True), outcomes=outcomes(outcome("recount", times=4), outcome("meet", times=2))
+        )
+        assert set(decided(over).drop) >= {"recount", "meet"}
+
+    @pytest.mark.parametrize("seen", [{}, {"flow": "Off"}, {"peer_disk": "DUnknown"}])
+    def test_it_is_not_over_while_it_stands_still(self, seen: dict[str, Any]) -> None:
+        assert "recount" not in decided(self.apart(**seen)).drop
+
     def test_it_comes_before_a_demotion_that_fails(self) -> None:
         """Whoever waits for a write cannot close the device, and the write waits for the copy."""
         one = self.apart()

@@ -189,7 +189,14 @@ def meet_again(view: View, now: datetime, settled: bool) -> Verdict:
     A copy is Consistent for a moment in the best of times; so the kernel is made to count a few times first.
     """
     status, last = view.status, view.outcomes.get(commands.RECOUNT)
-    if not settled or status is None or has_disk(status) or not is_primary(status) or not _stands_still(view):
+    if not settled or status is None or has_disk(status):
+        return FINE
+    if all(device.quorum for device in status.devices):
+        # The next time that it stands still is counted from the beginning. That nobody is in sight is no end of this
+        # time: so it is just after parting.
+        past = tuple(purpose for purpose in (commands.RECOUNT, commands.MEET) if purpose in view.outcomes)
+        return Verdict(drop=past) if past else FINE
+    if not is_primary(status) or not _stands_still(view):
         return FINE
     if _in_sight(status, DiskState.UP_TO_DATE) or last is None or last.times < _COUNTED_ENOUGH:
         return FINE
