@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import StepStatus, TransitionType
+from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
+from quorate.volumes.transitions.guards import may_give_way
+from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.turning import turned
 from quorate.volumes.waits import Wait
 
@@ -318,3 +322,54 @@ def test_a_side_that_is_in_use_is_not_taken_down() -> None:
         story.agents()
     assert "Attached: in use: v-0 on n0" in story.waits()
     assert not story.member(0).down
+
+
+@pytest.mark.parametrize("kinds", [[D, D], [D, D, TB]])
+def test_a_side_does_not_give_way_without_a_persons_word_and_is_not_called_the_last_copy(
+    kinds: list[ReplicaType],
+) -> None:
+    story = begin(AVAILABILITY if TB in kinds else CONSISTENCY, kinds, None)
+    story.machines.cut([{1}, {0, 2, 3}])
+    story.agents()
+    view = story.view()
+    forced = make(view, TransitionType.FORCE_REMOVE_REPLICA, story.now, ReplicaName("v-1"), before=D)
+    wait = may_give_way(view, forced)
+    assert wait is not None
+    assert wait.reason == "ConsentMissing"
+    assert wait.message.startswith("v-1 on n1 stands in the way of v-0 on n0: a person's word is missing")
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["with its vote", "hidden already"])
+def test_a_copy_that_gave_way_comes_back_when_the_word_is_taken_back(hidden: bool) -> None:
+    """The one that it gave way for is gone: what is left is a voter again, or can be made one by another word."""
+    story = begin(AVAILABILITY, [D, D, TB], None)
+    story.machines.cut([{1}, {0, 2, 3, 4}])
+    story.agents()
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    story.delete(1)
+    until(story, "Hide" if hidden else "GiveWay")
+    if hidden:
+        story.agents()
+    story.lose(0)
+    for _ in range(12):
+        story.controller()
+        story.agents()
+    assert story.member(1).down
+    assert story.member(1).hidden is hidden
+    assert "NotUpToDate: v-1 on n1 has given way for v-0 on n0" in story.waits()
+    story.annotate()
+    for _ in range(12):
+        story.controller()
+        story.agents()
+    assert not story.member(1).down
+    assert story.machines.status(1) is not None
+    assert quorate_sides(story.machines) == []
+    story.machines.world.set_cut([])
+    story.machines.wait(20)
+    story.agents()
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    story.delete(0)
+    for _ in range(30):
+        story.controller()
+        story.agents()
+    assert [each.node_id for each in story.members if each.type is D and not each.hidden] == [1]

@@ -198,7 +198,17 @@ def _waits_for_its_turn(view: VolumeView, replica: ReplicaView) -> bool:
 def may_give_way(view: VolumeView, transition: Transition) -> Wait | None:
     """Before a copy that is in another one's way goes down: a person has said so, and nobody uses it."""
     member = view.members_by_name[subject_of(transition)]
-    return _in_use(view, member) or (None if has_consent(view, transition) else _last_copy(view, transition, member))
+    return _in_use(view, member) or (None if has_consent(view, transition) else _word_missing(view, transition, member))
+
+
+def _word_missing(view: VolumeView, transition: Transition, member: Member) -> Wait:
+    """A copy goes only by a person's word: because it is the last one with a vote, or for another side's."""
+    others = [each.name for each in voters(view.members) if each.name != member.name]
+    if not others:
+        return _last_copy(view, transition, member)
+    mine, word = named(view, [member.name]), f"{annotation_keys.FORCE_REMOVE}={member.name}"
+    needed = f"a person's word is missing ({word} with {annotation_keys.ACCEPT_DATA_LOSS}=true)"
+    return _wait("ConsentMissing", f"{mine} stands in the way of {named(view, others)}: {needed}", member.name)
 
 
 def may_hand_over(view: VolumeView, transition: Transition) -> Wait | None:
