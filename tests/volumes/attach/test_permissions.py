@@ -10,11 +10,12 @@ import pytest
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import Replication
 from quorate.locks import Hold, Sort, Thing
+from quorate.volumes.attach.guards import why_not
 from quorate.volumes.attach.permissions import held_for
 from quorate.volumes.attach.proposals import proposals
 from quorate.volumes.view import VolumeView
-from tests.volumes.attach.making import ONE, THREE, TIE, TWO, attached, of
-from tests.volumes.replica.making import NOW, name, node_name, settled
+from tests.volumes.attach.making import ONE, THREE, TIE, TWO, attached, cut, of
+from tests.volumes.replica.making import NOW, name, node_name, settled, spoilt, with_device
 
 NODE, DRIVE, REPLICA = Sort.NODE, Sort.DRIVE, Sort.REPLICA
 
@@ -75,6 +76,27 @@ def test_only_those_that_are_in_the_way_are_named() -> None:
     wait = held_for(held(settled(of(TWO, 0)), (NODE, 0), (NODE, 1)), node_name(0))
     assert wait is not None
     assert [blocker.name for blocker in wait.blockers] == ["p-2"]
+
+
+@pytest.mark.parametrize("level", [ONE, TWO])
+def test_a_drive_under_the_user_is_asked_about_also_where_its_node_may_go_down(level: Replication) -> None:
+    """The drive may be taken first, and its node be left up with whoever runs there."""
+    view, mine = settled(of(level, 0)), ReplicaName(name(0))
+    of_node = held(view, (NODE, 0)).holds[mine]
+    of_drive = [(thing, Hold("bob-p-9", "bob", NOW)) for thing, _ in held(view, (DRIVE, 0)).holds[mine]]
+    wait = held_for(dataclasses.replace(view, holds={mine: (*of_node, *of_drive)}), node_name(0))
+    assert wait is not None
+    assert [blocker.name for blocker in wait.blockers] == ["p-9"]
+
+
+def test_a_permission_does_not_hide_that_there_is_no_quorum() -> None:
+    view = spoilt(settled(of(TWO, 0)), 0, with_device(quorum=False))
+    both = why_not(held(cut(view, 0, 1), (NODE, 1)), node_name(0))
+    assert both is not None
+    assert both.reason == "NoQuorum"
+    served = why_not(held(settled(of(TWO, 0)), (NODE, 1)), node_name(0))
+    assert served is not None
+    assert served.reason == "PermissionHeld"
 
 
 @pytest.mark.parametrize("level", [ONE, TWO, TIE, THREE])

@@ -13,6 +13,7 @@ A promotion needs
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from quorate.api.conditions.rv import PublishSucceeded
 from quorate.api.meta import NodeName
@@ -27,6 +28,8 @@ from quorate.volumes.attach.turns import member_on, queued, served, turns, using
 from quorate.volumes.attach.two_primaries import not_now
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Blocker, Wait
+
+_NO_QUORUM: Final = "NoQuorum"
 
 
 def may_attach(view: VolumeView, transition: Transition) -> Wait | None:
@@ -47,12 +50,14 @@ def why_not(view: VolumeView, node: NodeName) -> Wait | None:
         return Wait(PublishSucceeded.PENDING.code, f"{node} is not in the queue")
     if (wait := waits[node]) is not None:
         return wait
-    if (held := held_for(view, node)) is not None:
-        return held
     member = member_on(view, node)
+    unserved = not_serving(view, member) if member is not None else None
+    if (held := held_for(view, node)) is not None:
+        # Who has no quorum anyhow does not wait for a permission: what is amiss is said, with or without one.
+        return unserved if unserved is not None and unserved.reason == _NO_QUORUM else held
     if member is None:
         return _no_member(view, node)
-    return not_serving(view, member) or _others(view, member)
+    return unserved or _others(view, member)
 
 
 def not_serving(view: VolumeView, member: Member) -> Wait | None:
@@ -76,7 +81,7 @@ def not_serving(view: VolumeView, member: Member) -> Wait | None:
     if report is None or not report.devices:
         return Wait(reason, f"{member.name} is not up, or its agent is silent", blockers)
     if not report.devices[0].quorum:
-        return Wait("NoQuorum", f"{member.name} has no quorum", blockers)
+        return Wait(_NO_QUORUM, f"{member.name} has no quorum", blockers)
     return None
 
 

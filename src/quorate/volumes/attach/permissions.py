@@ -19,7 +19,7 @@ from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import ReplicaType
-from quorate.locks import Sort
+from quorate.locks import Hold, Sort, Thing
 from quorate.placement.layout import layout_of
 from quorate.volumes import effective
 from quorate.volumes.attach.turns import member_on
@@ -38,19 +38,20 @@ def held_for(view: VolumeView, node: NodeName) -> Wait | None:
         ids = frozenset(view.members_by_name[name].node_id for name in lost)
         if not effective.goes_on_at(mesh, user.node_id if user is not None else None, ids):
             told = f"{view.name} could not be written to on {node} without {named(view, lost)}"
-            return for_permissions([hold for name in lost for hold in view.holds[name]], because=told)
+            return for_permissions([hold for name in lost for hold in _holds_on(view, name, user)], because=told)
     return _held_before_it_serves(view, user)
 
 
 def _who_may_go(view: VolumeView, user: Member | None) -> Iterator[tuple[ReplicaName, ...]]:
     """Every set of members that may be away at once, the smallest first."""
-    held = [name for name in view.holds if not _goes_too(view, name, user)]
+    held = [name for name in view.holds if _holds_on(view, name, user)]
     return chain.from_iterable(combinations(held, number) for number in range(1, len(held) + 1))
 
 
-def _goes_too(view: VolumeView, name: ReplicaName, user: Member | None) -> bool:
-    """Whether whoever would use the volume goes down with this member."""
-    return user is not None and name == user.name and any(thing.sort is Sort.NODE for thing, _ in view.holds[name])
+def _holds_on(view: VolumeView, name: ReplicaName, user: Member | None) -> list[tuple[Thing, Hold]]:
+    """The permissions on a member that leave whoever would use the volume behind: not those on the user's own node."""
+    own = user is not None and name == user.name
+    return [hold for hold in view.holds[name] if not (own and hold[0].sort is Sort.NODE)]
 
 
 def _held_before_it_serves(view: VolumeView, user: Member | None) -> Wait | None:
