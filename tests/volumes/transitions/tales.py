@@ -239,6 +239,43 @@ def side_kept(given_up: int, *, cut: str = "node") -> Tale:
     return tell
 
 
+def taken_back(given_up: int, *, alive: bool) -> Tale:
+    """2D+1TB: the copy to keep is silent when the other has given way; the word is taken back, and the other comes up.
+
+    ``alive``: only its agent is silent, and it serves on. Otherwise its node is alive, and out of everybody's reach.
+    """
+
+    def tell(user: int | None) -> Story:
+        story = begin(_AVAILABILITY, [D, D, TB], None)
+        story.machines.cut([{1}, {0, 2, 3, 4}])
+        story.agents()
+        story.annotate(force_remove=f"v-{given_up}", accept_data_loss="true")
+        story.delete(given_up)
+        story.controller()
+        if alive:
+            story.silent.add(1 - given_up)
+        else:
+            story.lose(1 - given_up, alive=True)
+        for _ in range(6):
+            story.agents()
+            story.controller()
+        assert story.member(given_up).down
+        story.annotate()
+        for _ in range(6):
+            story.controller()
+            story.agents()
+        assert not story.member(given_up).down
+        story.silent.clear()
+        story.machines.world.set_cut([])
+        story.machines.wait(20)
+        story.agents()
+        story.add(3, D)
+        story.settle()
+        return story
+
+    return tell
+
+
 def swapped(user: int | None) -> Story:
     """2D+1TB: used where there is no replica. A new one joins, takes the tie-breaker's place, and serves."""
     story = begin(_AVAILABILITY, [D, D, TB], None, obedient=True)
@@ -408,6 +445,10 @@ TALES: Mapping[str, Tale] = {
     "2D+1TB is divided and the side with quorum is kept": side_kept(1),
     "2D+1TB is divided and the side without quorum is kept": side_kept(0),
     "2D+1TB and only the link between its copies is cut": side_kept(1, cut="link"),
+    "2D+1TB is divided and the word for the quorate side is taken back": taken_back(1, alive=True),
+    "2D+1TB is divided and the word for the other side is taken back": taken_back(0, alive=True),
+    "2D+1TB is divided and the quorate side is lost, too": taken_back(1, alive=False),
+    "2D+1TB is divided and the other side is lost, too": taken_back(0, alive=False),
     "1D hands its vote over when its disk is lost": handed_over(alive=True),
     "1D hands its vote over when its node is off": handed_over(alive=False),
     "a tie-breaker is swapped for a user": swapped,
