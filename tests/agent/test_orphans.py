@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace as replaced
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
 from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume, SeenVolumes, owner_tag, volume_tag
+from quorate.agent.node import Node as AgentsNode
+from quorate.agent.orphans import Orphans as OrphansOfTheNode
 from quorate.agent.orphans import OrphansView, found
+from quorate.agent.steps import Step
 from quorate.api import annotation_keys, longhorn, names
 from quorate.api.conditions.inventory import Orphans
 from quorate.api.core import Lease, Node
 from quorate.api.core.lease import LeaseSpec
 from quorate.api.longhorn.node import NodeStatus, Orphan, OrphanType
-from quorate.api.meta import Bytes, ObjectMeta, Resource
+from quorate.api.meta import Bytes, NodeName, ObjectMeta, Resource
 from quorate.api.storage.drbd import Device, DiskState, DrbdStatus, Role
+from quorate.api.struct import replace
 from quorate.disks.inventory import INVENTORY_CONTROLLER
-from quorate.engine import Patch
+from quorate.engine import Patch, PatchStatus
+from quorate.engine.clock import SystemClock
 from tests.disks.making import pass_over, status_written
 
 LONG = "v" * 200
@@ -41,15 +51,34 @@ def view(
     files: Iterable[str] = ("web",),
     known: tuple[Orphan, ...] = (),
     incomplete: str = "",
+    asked: str = "",
 ) -> OrphansView:
+    annotations = {annotation_keys.REMOVE_ORPHANS: asked} if asked else {}
     return OrphansView(
-        longhorn.Node(metadata=ObjectMeta(name="n1"), status=NodeStatus(orphans=known)),
+        longhorn.Node(metadata=ObjectMeta(name="n1", annotations=annotations), status=NodeStatus(orphans=known)),
         "agent",
         SeenVolumes(left, incomplete),
         left,
         tuple(resources) if resources is not None else None,
         frozenset(files),
     )
+
+
+def decided(seen: OrphansView) -> tuple[NodeStatus, list[Step]]:
+    """What is reported, and begun after that."""
+    node = AgentsNode(NodeName("n1"), Mock(), clock=SystemClock(), random=Random(1))
+    with patch.object(node.hands, "start") as start:
+        plan = OrphansOfTheNode(node).decide(seen, datetime(2026, 11, 18, tzinfo=UTC), Random(1))
+        for effect in plan.effects:
+            effect()
+    assert isinstance(plan.status, PatchStatus)
+    intended: Any = plan.status.intended
+    return intended.status, [step for call in start.call_args_list for step in call.args[1]]
+
+
+def after(seen: OrphansView) -> OrphansView:
+    """The same, when that was reported."""
+    return replaced(seen, inventory=replace(seen.inventory, status=decided(seen)[0]))
 
 
 PLAIN = told("vg0/replica-web-0-01234567", "web", data=False)
@@ -137,3 +166,14 @@ def test_the_condition_and_a_persons_word_follow_the_report(
     status: NodeStatus, said: str | None, expected: tuple[str, str | None]
 ) -> None:
     assert looked_at(status, said) == expected
+
+
+@pytest.mark.parametrize("name", ["all", "minor-7"])
+def test_by_a_name_that_means_other_resources_to_drbds_tools_nothing_is_done(name: str) -> None:
+    """``drbdsetup down all`` takes down everything on the node."""
+    seen = view(resources=[resource(name)], files=[name], asked=f"drbd/{name}")
+    (left,) = found(seen)
+    assert left.name == name
+    assert "DRBD's tools give this name a meaning" in left.message
+    assert decided(after(seen))[1] == []
+    assert decided(after(view(resources=[resource()], asked="drbd/web")))[1]

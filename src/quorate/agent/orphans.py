@@ -12,6 +12,8 @@ an orphan then (decision 0014).
 | has its UID, or its place                           |                                                                |
 | a resource of the kernel, a file of ours, and no    | an orphan; if it has a disk, it holds data                     |
 | replica here                                        |                                                                |
+| the same, by a name that DRBD's tools take for      | an orphan, told of; nothing is done by its name                |
+| something else (``all``)                            |                                                                |
 | a resource without a file of ours                   | somebody else's                                                |
 
 What cannot be seen now is not known to be gone: while LVM does not tell everything, what was told of stays told of.
@@ -38,6 +40,7 @@ from quorate.agent.steps import FILE, KERNEL, LVM, Look, RemoveFile, Run, Step, 
 from quorate.api import annotation_keys, longhorn, names
 from quorate.api.longhorn.node import MAX_ORPHANS, Orphan, OrphanType
 from quorate.api.meta import Bytes, Resource
+from quorate.api.reserved import why_no_resource
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolumeReplica
 from quorate.api.storage.drbd import DiskState, DrbdStatus, Role
 from quorate.api.struct import replace
@@ -113,6 +116,7 @@ def _of_resources(view: OrphansView) -> Iterator[Orphan]:
             continue
         device = status.devices[0] if status.devices else None
         held = status.role == Role.PRIMARY or (device is not None and device.open)
+        in_use = f"{names.device_path(device.minor)} is in use" if held and device is not None else ""
         yield Orphan(
             id=f"{_RESOURCE}{status.name}",
             type=OrphanType.RESOURCE,
@@ -120,7 +124,7 @@ def _of_resources(view: OrphansView) -> Iterator[Orphan]:
             volume_name=status.name,
             size=Bytes(device.size * 1024 if device is not None else 0),
             holds_data=device is not None and device.disk_state not in ("", DiskState.DISKLESS),
-            message=f"{names.device_path(device.minor)} is in use" if held and device is not None else "",
+            message=why_no_resource(status.name) or in_use,
         )
 
 
@@ -164,7 +168,9 @@ class Orphans:
         resources = self._resources(reader) if memory.whole_kernel.known else None
         files = {status.name: memory.file(file_of(node, status.name)) for status in resources or ()}
         looks = [Look(FILE, file_of(node, name)) for name, seen in files.items() if not seen.current]
-        looks += [Look(KERNEL, name) for name in files if not memory.resource(name).current]
+        # On a command line some names mean all of them: such a one is seen only when everything is looked at.
+        nameable = (name for name in files if not why_no_resource(name))
+        looks += [Look(KERNEL, name) for name in nameable if not memory.resource(name).current]
         if volumes is None:
             looks.append(Look(LVM))
         last = (memory.last(_LOOKING, Look(FILE).purpose), memory.last(LVM_LOOK, Look(LVM).purpose))
@@ -267,10 +273,12 @@ def _left(reader: Reader, volumes: SeenVolumes) -> Iterator[SeenVolume]:
 
 
 def _is_in_use(view: OrphansView, orphan: Orphan) -> bool:
-    """Whether it must not be touched; not seen now counts as that."""
+    """Whether it must not be touched; not seen now counts as that, and a name that commands take for all of them."""
     if orphan.type is OrphanType.LOGICAL_VOLUME:
         volume = next((each for each in view.left if each.uuid == orphan.id), None)
         return volume is None or volume.open
+    if why_no_resource(orphan.name):
+        return True
     status = next((each for each in view.resources or () if each.name == orphan.name), None)
     return status is None or status.role == Role.PRIMARY or any(device.open for device in status.devices)
 
