@@ -177,3 +177,9 @@ def test_by_a_name_that_means_other_resources_to_drbds_tools_nothing_is_done(nam
     assert "DRBD's tools give this name a meaning" in left.message
     assert decided(after(seen))[1] == []
     assert decided(after(view(resources=[resource()], asked="drbd/web")))[1]
+
+
+def test_a_resource_whose_file_nobody_has_looked_for_yet_is_not_known_to_be_gone() -> None:
+    unread = replaced(view(resources=[resource()], files=(), known=(UP,)), unread=frozenset({"web"}))
+    assert found(unread) == (UP,)
+    assert found(view(resources=[resource()], files=(), known=(UP,))) == ()

@@ -16,7 +16,8 @@ an orphan then (decision 0014).
 | something else (``all``)                            |                                                                |
 | a resource without a file of ours                   | somebody else's                                                |
 
-What cannot be seen now is not known to be gone: while LVM does not tell everything, what was told of stays told of.
+What cannot be seen now is not known to be gone: while LVM does not tell everything, or a file has yet to be looked for,
+what was told of stays told of.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class OrphansView:
     #: Resources of the kernel without a replica here; which of them have a file of ours; None: nobody has looked yet.
     resources: tuple[DrbdStatus, ...] | None = None
     with_file: frozenset[str] = frozenset()
+    #: … and of which of them nobody has looked for the file yet.
+    unread: frozenset[str] = frozenset()
     #: What has to be looked at first, and in how many seconds that may be tried again.
     looks: tuple[Look, ...] = ()
     pause: float = 0.0
@@ -91,7 +94,7 @@ def found(view: OrphansView) -> tuple[Orphan, ...]:
     for known in view.inventory.status.orphans:
         unseen = view.volumes is None or bool(view.volumes.incomplete)
         if known.type is OrphanType.RESOURCE:
-            unseen = view.resources is None
+            unseen = view.resources is None or known.name in view.unread
         if unseen and known.id not in there:
             seen.append(known)
     told = (replace(each, message=_why_not(view, each)) for each in seen)
@@ -167,7 +170,8 @@ class Orphans:
         volumes = memory.logical_volumes.value if memory.logical_volumes.holds() else None
         resources = self._resources(reader) if memory.whole_kernel.known else None
         files = {status.name: memory.file(file_of(node, status.name)) for status in resources or ()}
-        looks = [Look(FILE, file_of(node, name)) for name, seen in files.items() if not seen.current]
+        unread = frozenset(name for name, seen in files.items() if not seen.current)
+        looks = [Look(FILE, file_of(node, name)) for name in files if name in unread]
         # On a command line some names mean all of them: such a one is seen only when everything is looked at.
         nameable = (name for name in files if not why_no_resource(name))
         looks += [Look(KERNEL, name) for name in nameable if not memory.resource(name).current]
@@ -181,6 +185,7 @@ class Orphans:
             left=() if volumes is None else tuple(_left(reader, volumes)),
             resources=resources,
             with_file=frozenset(name for name, seen in files.items() if seen.value is not None),
+            unread=unread,
             looks=tuple(looks),
             pause=max(wait_before_retry(each, node.clock.now()) for each in last),
             outcomes=self._outcomes(inventory),
