@@ -15,7 +15,7 @@ from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume, SeenVolumes, o
 from quorate.agent.node import Node as AgentsNode
 from quorate.agent.orphans import Orphans as OrphansOfTheNode
 from quorate.agent.orphans import OrphansView, found
-from quorate.agent.steps import Step
+from quorate.agent.steps import FILE, Look, Step
 from quorate.api import annotation_keys, longhorn, names
 from quorate.api.conditions.inventory import Orphans
 from quorate.api.core import Lease, Node
@@ -183,3 +183,30 @@ def test_a_resource_whose_file_nobody_has_looked_for_yet_is_not_known_to_be_gone
     unread = replaced(view(resources=[resource()], files=(), known=(UP,)), unread=frozenset({"web"}))
     assert found(unread) == (UP,)
     assert found(view(resources=[resource()], files=(), known=(UP,))) == ()
+
+
+@pytest.mark.parametrize(
+    ("seen", "reporter"),
+    [
+        (view(), "agent"),
+        (view(incomplete="lvs ended with 5"), ""),
+        (view(resources=None), ""),
+        (replaced(view(), looks=(Look(FILE, "/etc/drbd.d/web.res"),)), ""),
+        (replaced(view(), volumes=None), ""),
+    ],
+)
+def test_an_agent_has_reported_when_it_has_looked_at_everything(seen: OrphansView, reporter: str) -> None:
+    """Volumes wait for that report: one that is made too early lets them be formed beside their data."""
+    assert decided(seen)[0].orphans_reported_by == reporter
+
+
+def test_where_lvm_cannot_be_looked_at_resources_are_told_of_all_the_same() -> None:
+    seen = replaced(view(resources=[resource()], known=(PLAIN,)), volumes=None)
+    assert decided(seen)[0].orphans == (PLAIN, UP)
+
+
+def test_nothing_is_removed_in_a_pass_that_writes_first() -> None:
+    """By the time that it is written an object may be there, which the pass has not seen."""
+    seen = view(disk("replica-web-0-01234567", owner_tag("x")), asked="u1")
+    assert decided(seen)[1] == []
+    assert decided(after(seen))[1]

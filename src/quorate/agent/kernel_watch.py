@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import NoReturn
 
-from quorate.agent.node import KERNEL_LOOK, Node, Wake
+from quorate.agent.node import KERNEL_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import KERNEL, Look
 from quorate.api.storage.drbd import ConnectionState, Host, Path
 from quorate.drbd.events import Event, parse_event
@@ -130,6 +130,7 @@ class KernelWatch:
     def _wake_everyone(self) -> None:
         for name in tuple(self._node.memory.kernel):
             Wake(self._node.volumes, Key("", name))()
+        self._node.disks.wake(ORPHANS_KEY)
 
     @staticmethod
     def _is_mere_progress(event: Event) -> bool:

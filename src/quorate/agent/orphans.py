@@ -50,9 +50,10 @@ from quorate.engine.logs import get_logger
 
 log = get_logger(__name__)
 
-#: Seconds between two checks, although nothing should have been missed; while one is to be removed; and to look anew.
+#: Seconds between two checks, although nothing should have been missed; while one is to be removed, or not everything
+#: has been looked at yet.
 INTERVAL: Final = 600.0
-WHILE_REMOVED: Final = 5.0
+WHILE_UNDER_WAY: Final = 5.0
 
 _LOOKING: Final = "look/orphans"
 _DOWN: Final = "down"
@@ -79,6 +80,11 @@ class OrphansView:
     pause: float = 0.0
     #: What became of the last removals, by orphan.
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was looked at: only then does the list say that there is nothing else."""
+        return self.volumes is not None and not self.volumes.incomplete and self.resources is not None and not self.looks
 
     @property
     def asked(self) -> frozenset[str]:
@@ -197,19 +203,20 @@ class Orphans:
         if view.looks and not view.pause:
             effects.append(partial(self._look, view.looks))
         orphans, status = found(view), view.inventory.status
-        reported = status
-        if view.volumes is not None:
-            reported = replace(status, orphans=orphans, orphans_reported_by=view.agent)
-            effects += [
-                partial(_tell, each) for each in orphans if all(each.id != known.id for known in status.orphans)
-            ]
-        removals = [each for each in orphans if each.id in view.asked and not _is_in_use(view, each)]
+        reporter = view.agent if view.is_complete else status.orphans_reported_by
+        reported = replace(status, orphans=orphans, orphans_reported_by=reporter)
+        effects += [partial(_tell, each) for each in orphans if all(each.id != known.id for known in status.orphans)]
+        # Effects come after the status is written, which takes time: an object may be there by then. So only in a pass
+        # that has nothing to write.
+        settled = reported == status
+        removals = [each for each in orphans if settled and each.id in view.asked and not _is_in_use(view, each)]
         effects += [
             partial(self._remove, view, each)
             for each in removals
             if not wait_before_trying(view.outcomes.get(each.id), now)
         ]
-        again = WHILE_REMOVED if any(each.id in view.asked for each in orphans) else INTERVAL
+        is_under_way = reporter != view.agent or any(each.id in view.asked for each in orphans)
+        again = WHILE_UNDER_WAY if is_under_way else INTERVAL
         return Plan(
             status=PatchStatus(view.inventory, replace(view.inventory, status=reported)),
             effects=tuple(effects),
