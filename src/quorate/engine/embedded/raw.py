@@ -201,8 +201,8 @@ class RawStore:
         """Every change after a version, in order, until it is closed.
 
         Without a version (or 0) the current state comes first, as additions; with ``initial_events`` too, and a
-        bookmark marks its end. Iterating raises Expired when the history does not reach back to the version, or
-        when the reader is too slow.
+        bookmark marks its end. Iterating raises Expired when the history does not reach back to the version, when it
+        has not come to it yet, or when the reader is too slow.
         """
         collection = self._collection(kind)
         selection = Selection(kind, namespace, labels, fields)
@@ -213,9 +213,12 @@ class RawStore:
             records = tuple(collection.in_order())
             subscription.begin(subscriptions.initial(records, selection, version, marked=initial_events))
             return subscription
-        subscription = self._subscribers.add(kind, selection, max(begin, self._state.version))
+        subscription = self._subscribers.add(kind, selection, self._state.version)
         if begin < self._state.floor:
             subscription.fail(Expired(f"too old resource version: {begin} ({self._state.floor})"))
+        elif begin > self._state.version:
+            # Of another history: the store was put back. What was written since under these versions it never saw.
+            subscription.fail(Expired(f"too large resource version: {begin} ({self._state.version})"))
         else:
             subscription.begin(subscriptions.replay(collection, collection.since(begin), selection))
         return subscription

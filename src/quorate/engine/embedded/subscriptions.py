@@ -53,9 +53,6 @@ class Subscription(AsyncIterator[Change]):
 
     def publish(self, changes: Sequence[Published]) -> None:
         """Tell of changes, each with the object as it was before."""
-        if changes[0][0].version <= self.reached:
-            # It asked for a version that was in the future then.
-            changes = [pair for pair in changes if pair[0].version > self.reached]
         if self._selection.everything:
             self._push([change for change, _ in changes])
         else:
