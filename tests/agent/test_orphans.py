@@ -15,7 +15,7 @@ from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume, SeenVolumes, o
 from quorate.agent.node import Node as AgentsNode
 from quorate.agent.orphans import Orphans as OrphansOfTheNode
 from quorate.agent.orphans import OrphansView, found
-from quorate.agent.steps import FILE, Look, Step
+from quorate.agent.steps import FILE, Look, Run, Step
 from quorate.api import annotation_keys, longhorn, names
 from quorate.api.conditions.inventory import Orphans
 from quorate.api.core import Lease, Node
@@ -210,3 +210,10 @@ def test_nothing_is_removed_in_a_pass_that_writes_first() -> None:
     seen = view(disk("replica-web-0-01234567", owner_tag("x")), asked="u1")
     assert decided(seen)[1] == []
     assert decided(after(seen))[1]
+
+
+def test_the_very_one_that_was_seen_is_removed_whatever_has_its_name_by_then() -> None:
+    seen = view(disk("replica-web-0-01234567", owner_tag("x")), asked="u1")
+    lvremove, *_ = decided(after(seen))[1]
+    assert isinstance(lvremove, Run)
+    assert lvremove.argv[-3:] == ("--select", "lv_uuid=u1", "vg0")

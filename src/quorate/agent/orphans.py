@@ -253,7 +253,7 @@ class Orphans:
         wake = Wake(self._node.disks, ORPHANS_KEY)
         volume = next((each for each in view.left if each.uuid == orphan.id), None)
         if volume is not None:
-            steps: tuple[Step, ...] = (commands.remove(volume), Look(LVM))
+            steps: tuple[Step, ...] = (commands.remove_very(volume), Look(LVM))
             self._node.hands.start(_work(orphan.id), steps, wake, beside=(group_work(volume.group),))
         elif orphan.type is OrphanType.RESOURCE:
             down = Run(("drbdsetup", "down", orphan.name), _DOWN, changes=(kernel_of(orphan.name),))

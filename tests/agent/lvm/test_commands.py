@@ -18,6 +18,7 @@ CHANGES = (
     commands.activate(VOLUME),
     commands.extend(VOLUME, 8192, ("/dev/sdb:0-1",)),
     commands.remove(VOLUME),
+    commands.remove_very(VOLUME),
     commands.discard_new(VOLUME),
     commands.create_group("vg0", ("/dev/sdb",)),
     commands.extend_group("vg0", ("/dev/sdb",)),

@@ -220,3 +220,18 @@ def test_metadata_at_a_former_end_are_found_on_a_mapping_of_the_beginning(node: 
     node.run("dmsetup remove look")
     node.run("dmsetup remove look", expect=1)
     node.run("lvremove -y vg0/a")
+
+
+def test_one_that_was_made_anew_under_its_name_is_not_removed_by_the_uuid_of_the_first(node: Node) -> None:
+    def uuid() -> str:
+        return node.run("lvs --noheadings -o lv_uuid vg0/a").output.strip()
+
+    node.run("lvcreate -y -n a -L 8M vg0")
+    first = uuid()
+    node.run("lvremove -y vg0/a; lvcreate -y -n a -L 8M vg0")
+    second = uuid()
+    assert first != second
+    assert node.run(f"lvremove -y --select lv_uuid={first} vg0").output == ""
+    assert uuid() == second
+    node.run(f"lvremove -y --select lv_uuid={second} vg0")
+    assert "Failed to find" in node.run("lvs vg0/a", expect=5).output

@@ -89,6 +89,13 @@ def remove(volume: SeenVolume) -> Run:
     return _change(REMOVE, volume.uuid, _with_pool(volume), "lvremove", "--yes", volume.place)
 
 
+def remove_very(volume: SeenVolume) -> Run:
+    """Remove the very one that was seen, and none that was made under its name since: then nothing is done."""
+    assert volume.uuid, f"{volume.path} has no UUID"
+    chosen = ("--select", f"lv_uuid={volume.uuid}", volume.group)
+    return _change(REMOVE, volume.uuid, _with_pool(volume), "lvremove", "--yes", *chosen)
+
+
 def discard_new(volume: SeenVolume) -> Run:
     """Remove one that was never finished, by whoever began it, and leave on its extents what is there."""
     assert NEW in volume.tags, f"{volume.path} is not new"

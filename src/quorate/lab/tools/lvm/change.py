@@ -48,6 +48,8 @@ _VALUES = {
     "--physicalextentsize": "extentsize",
     "-k": "skip",
     "--setactivationskip": "skip",
+    "-S": "select",
+    "--select": "select",
 }
 _FLAGS = {
     "-y": "yes",
@@ -216,8 +218,7 @@ def lvremove(process: Process, arguments: Arguments) -> None:
     """Give extents back, with what is on them."""
     if not arguments.rest:
         raise UsageError("")
-    for text in arguments.rest:
-        group, volume = _find(process, text)
+    for group, volume in _chosen(process, arguments):
         if volume.device.holder is not None:
             raise _Refused(f"Logical volume {group.name}/{volume.name} in use.")
         if isinstance(volume, ThinPool) and (dependants := group.thin_volumes(volume)):
@@ -250,6 +251,18 @@ def lvchange(process: Process, arguments: Arguments) -> None:
         volume.tags.update(arguments.all("addtag"))
         volume.tags.difference_update(arguments.all("deltag"))
         process.out(f"  Logical volume {group.name}/{volume.name} changed.\n")
+
+
+def _chosen(process: Process, arguments: Arguments) -> list[tuple[VolumeGroup, LogicalVolume]]:
+    """The volumes that are named; or, of the groups that are, the one with the UUID that is selected."""
+    selection = arguments.get("select")
+    if not selection:
+        return [_find(process, text) for text in arguments.rest]
+    column, _, wanted = selection.partition("=")
+    if column != "lv_uuid" or not wanted:
+        raise UsageError(f"the lab selects by lv_uuid=UUID only, not by {selection}")
+    groups = [_group(process, text) for text in arguments.rest]
+    return [(group, volume) for group in groups for volume in tuple(group.volumes.values()) if volume.uuid == wanted]
 
 
 def _find(process: Process, text: str) -> tuple[VolumeGroup, LogicalVolume]:
