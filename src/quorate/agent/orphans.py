@@ -84,7 +84,9 @@ class OrphansView:
     @property
     def is_complete(self) -> bool:
         """Whether everything was looked at: only then does the list say that there is nothing else."""
-        return self.volumes is not None and not self.volumes.incomplete and self.resources is not None and not self.looks
+        return (
+            self.volumes is not None and not self.volumes.incomplete and self.resources is not None and not self.looks
+        )
 
     @property
     def asked(self) -> frozenset[str]:

@@ -370,6 +370,36 @@ def test_logical_volumes_that_no_object_stands_for_are_told_of_on_the_group_or_t
     run(main, seed=1)
 
 
+LEFT = ("vg0/by-hand",)
+
+
+def test_what_lvm_did_not_tell_of_now_is_still_in_the_group() -> None:
+    """``lvs`` told in part: a group that counts as empty for it would be let go of with what is in it."""
+    was = replace(lvg(), status=replace(judged(lvg()).status, unmanaged_volumes=LEFT))
+    other = SeenVolume("vg0", "other", "u2")
+    view = GroupView(was, (drive(),), SeenVolumes((other,), "lvs ended with 5"), AS_IT_SHOULD_BE, unmanaged=(other,))
+    assert judge(view, NOW).status.unmanaged_volumes == (*LEFT, "vg0/other")
+    assert judge(but(view, volumes=SeenVolumes((other,))), NOW).status.unmanaged_volumes == ("vg0/other",)
+
+
+@pytest.mark.parametrize(
+    ("drives", "volumes", "groups", "kept"),
+    [
+        # Its drive is known, and something is on it: it may come back.
+        ((drive(is_clean=False),), SeenVolumes(), SeenGroups(), LEFT),
+        # Its Drive object was deleted: whoever did that does not expect it back.
+        ((), SeenVolumes(), SeenGroups(), ()),
+        ((), SeenVolumes((), "lvs ended with 5"), SeenGroups(), LEFT),
+        ((), SeenVolumes(), SeenGroups(incomplete="vgs ended with 5"), LEFT),
+    ],
+)
+def test_what_was_in_a_group_that_does_not_come_back_holds_its_object_no_more(
+    drives: tuple[Drive, ...], volumes: SeenVolumes, groups: SeenGroups, kept: tuple[str, ...]
+) -> None:
+    was = replace(lvg(), status=replace(judged(lvg()).status, unmanaged_volumes=LEFT))
+    assert judge(GroupView(was, drives, volumes, groups), NOW).status.unmanaged_volumes == kept
+
+
 def test_a_group_that_is_being_deleted_is_still_reported_and_nothing_is_made_in_it() -> None:
     group = lvg("tp", selector=SLOT_1)
     going = replace(group, metadata=replace(group.metadata, deletion_timestamp=NOW))

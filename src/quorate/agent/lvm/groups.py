@@ -7,7 +7,9 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 |------------------------------------------------|----------------------------------------|--------------------------|
 | no such group, no selector                     | NotReady                               |                          |
 | no such group, clean drives selected           | Pending                                | ``vgcreate``             |
-| no such group, but it was there                | NotReady, with what was known of it    |                          |
+| no such group, but it was there                | NotReady, with what was known of it;   |                          |
+|                                                | of what was in it only while its       |                          |
+|                                                | drives may come back                   |                          |
 | the same, and it was taken apart for a person  | NotReady, or Pending with another      | ``vgcreate``             |
 | (``detaching``), or all its drives are there,  | clean drive; nothing is known of it    |                          |
 | and nothing is on them                         |                                        |                          |
@@ -132,9 +134,13 @@ def _judged(view: GroupView, now: datetime) -> GroupDecision:
         view = replaced(view, lvg=replace(view.lvg, status=LVMVolumeGroupStatus()))
     may_return = _may_return(view)
     why = [f"The node has no volume group {name}" + (", which it had." if may_return else "."), *refused]
+    status = _not_ready(view, why)
+    if not may_return and not view.volumes.incomplete:
+        # Nothing that was in it comes back; its object must not be held by that for ever.
+        status = replace(status, unmanaged_volumes=())
     if may_return or not takeable:
-        return GroupDecision(_not_ready(view, why))
-    status = replace(_not_ready(view, why), phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
+        return GroupDecision(status)
+    status = replace(status, phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
     return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
 
 
@@ -238,10 +244,18 @@ def _report(view: GroupView, group: SeenGroup, refused: list[str]) -> LVMVolumeG
         extent_size=Quantity.of_bytes(group.extent_size),
         thin_pools=thin_pools,
         devices=_devices(view, group),
-        unmanaged_volumes=places_of(view.unmanaged),
+        unmanaged_volumes=_unmanaged_places(view),
         observed_generation=view.lvg.metadata.generation,
         conditions=view.lvg.status.conditions,  # the disks controller's
     )
+
+
+def _unmanaged_places(view: GroupView) -> tuple[str, ...]:
+    """Where they are; what LVM did not tell of now is not known to be gone."""
+    seen = places_of(view.unmanaged)
+    if not view.volumes.incomplete:
+        return seen
+    return tuple(sorted({*seen, *view.lvg.status.unmanaged_volumes})[:MOST_UNMANAGED])
 
 
 def places_of(volumes: Iterable[SeenVolume]) -> tuple[str, ...]:
