@@ -14,16 +14,17 @@ from quorate.api.conditions import find
 from quorate.api.conditions.disks import LowSpace, Schedulable
 from quorate.api.conditions.inventory import Ready
 from quorate.api.conditions.lvm import Ready as GroupReady
+from quorate.api.conditions.lvm import Removable
 from quorate.api.core.lease import LeaseSpec
 from quorate.api.longhorn import Node
 from quorate.api.longhorn.disk_schedule import DiskScheduleStatus
-from quorate.api.longhorn.node import DiskStatus, NodeSpec
+from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus, Orphan, OrphanType
 from quorate.api.meta import Bytes, MicroTime, Resource
 from quorate.api.storage import LVMVolumeGroup
 from quorate.api.storage.lvg import ThinPool, VolumeGroupPhase
 from quorate.api.struct import replace
 from quorate.disks.inventory import INVENTORY_CONTROLLER
-from quorate.engine import Create, Delete, Patch, PatchStatus, Plan
+from quorate.engine import Create, Delete, Patch, PatchStatus, Plan, ReleaseFinalizer
 from tests.disks.making import (
     GI,
     NOW,
@@ -307,3 +308,46 @@ def test_a_lease_wakes_only_the_node_whose_agents_it_is_and_its_renewals_wake_no
     assert watch.when(agents, replace(agents, spec=LeaseSpec(holder_identity="another")))
     others = [meta("quorate-agent-n1", namespace="elsewhere"), meta("leader", namespace=names.NAMESPACE)]
     assert [list(watch.keys(core.Lease(metadata=other))) for other in others] == [[], []]
+
+
+LEFT = ("data/replica-web-0-01234567", "data/root")
+
+
+def leaving(*, agent: str = "agent", orphan: str = LEFT[0], node: bool = True, **how: Any) -> str:
+    """Whether a group with two volumes that no object stands for is let go of, or what holds it."""
+    found, state = group(drives=["d1"]), how.pop("drive", OperationalStatus.OPERATIVE)
+    found = deleting(replace(found, status=replace(found.status, unmanaged_volumes=how.pop("left", LEFT))))
+    told = (Orphan(id="u1", type=OrphanType.LOGICAL_VOLUME, name=orphan, volume_name="web"),) if orphan else ()
+    known = replace(inventory(), status=NodeStatus(orphans=told, orphans_reported_by="agent"))
+    lease = core.Lease(
+        metadata=meta("quorate-agent-n1", namespace=names.NAMESPACE), spec=LeaseSpec(holder_identity=agent)
+    )
+    objects: list[Resource] = [found, known, lease, drive(status=state), *([machine()] if node else [])]
+    (write,) = (each for each in looked(*objects, **how).writes if not isinstance(each, Patch))
+    if isinstance(write, ReleaseFinalizer):
+        return "let go"
+    assert isinstance(write, PatchStatus)
+    written: Any = write.intended
+    condition = find(written.status.conditions, Removable)
+    assert condition is not None
+    return f"{condition.reason}: {condition.message}"
+
+
+def test_a_group_is_held_by_what_is_ours_and_not_by_what_nobody_here_may_remove() -> None:
+    held = leaving()
+    assert LEFT[0] in held
+    assert LEFT[1] not in held
+    assert leaving(orphan="") == "let go"
+    # Not for sure: the present agent has not looked yet.
+    assert LEFT[1] in leaving(agent="the next one", orphan="")
+
+
+def test_a_node_whose_agent_is_heard_is_there_although_its_object_was_deleted() -> None:
+    assert LEFT[0] in leaving(node=False)
+    assert leaving(node=False, silent={"n1": 3600.0}) == "let go"
+
+
+def test_a_drive_that_leaves_a_machine_that_is_gone_holds_no_group() -> None:
+    removed = {"drive": OperationalStatus.REMOVING, "left": ()}
+    assert leaving(**removed).startswith("DriveLeaves")
+    assert leaving(node=False, silent={"n1": 3600.0}, **removed) == "let go"

@@ -10,9 +10,10 @@ count as empty. It is let go when
 |-------------------------------|-------------------------------------------------------------------------------------|
 | LVMLogicalVolumes in it       | they stand for replicas and copies of images                                        |
 | entries in its disks' ledgers | whoever has the space makes a logical volume of it; the ledgers give nothing more   |
-| logical volumes without an    | by its agent's last word; unless its Node object is gone, and with it whoever could |
-| object                        | remove them                                                                         |
-| drives that are being removed | their agent takes apart only what it knows for ours                                 |
+| logical volumes of ours       | by its agent's last word; unless the node is gone (no Node object, no agent heard), |
+| without an object             | and with it whoever could remove them. Not somebody else's: they are told of at     |
+|                               | their drive then                                                                    |
+| drives that are being removed | their agent takes apart only what it knows for ours; unless the node is gone        |
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from quorate.api.baremetal.drive import OperationalStatus
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.lvm import Ready, Removable
-from quorate.api.longhorn import DiskSchedule
+from quorate.api.longhorn import DiskSchedule, Node
 from quorate.api.longhorn.disk_schedule import EntryState
+from quorate.api.longhorn.node import MAX_ORPHANS
 from quorate.api.meta import NodeName
 from quorate.api.storage import LVMLogicalVolume
 from quorate.api.storage.lvg import LVMVolumeGroup, VolumeGroupPhase
@@ -55,17 +57,31 @@ class Contents:
     ledgers: tuple[DiskSchedule, ...] = ()
     #: Under it.
     drives: tuple[Drive, ...] = ()
+    #: Logical volumes in it that no object stands for, and that are not ours, for sure.
+    foreign: frozenset[str] = frozenset()
 
 
-def contents(reader: Reader, group: LVMVolumeGroup) -> Contents:
-    """Gather it."""
+def contents(reader: Reader, group: LVMVolumeGroup, agent: str) -> Contents:
+    """Gather it. ``agent``: who holds the node's Lease."""
     found = (reader.get(DiskSchedule, names.disk_schedule(space.uuid), names.NAMESPACE) for space in disks_of(group))
     # A disk that was carried to another node took its ledger along.
     here = (NodeName(group.spec.local.node_name), group.name)
     ledgers = (each for each in found if each is not None and (each.spec.node_id, _group_of(each)) == here)
     under = (reader.get(Drive, device.drive_uuid) for device in group.status.devices if device.drive_uuid)
     drives = tuple(drive for drive in under if drive is not None)
-    return Contents(reader.find(LVMLogicalVolume, PIECES_IN, group.name), tuple(ledgers), drives)
+    pieces = reader.find(LVMLogicalVolume, PIECES_IN, group.name)
+    inventory = reader.get(Node, group.spec.local.node_name, names.NAMESPACE)
+    return Contents(pieces, tuple(ledgers), drives, _foreign(group, inventory, agent))
+
+
+def _foreign(group: LVMVolumeGroup, inventory: Node | None, agent: str) -> frozenset[str]:
+    """What is in it and neither an object's nor an orphan: of ours would be one, if its agent has looked everywhere."""
+    if inventory is None or not agent or inventory.status.orphans_reported_by != agent:
+        return frozenset()
+    orphans = inventory.status.orphans
+    if len(orphans) >= MAX_ORPHANS:
+        return frozenset()  # Not all are listed.
+    return frozenset(group.status.unmanaged_volumes).difference(orphan.name for orphan in orphans)
 
 
 def look_after(group: LVMVolumeGroup, agent_is_fresh: bool, now: datetime) -> tuple[Write, ...]:
@@ -109,7 +125,7 @@ def removability(group: LVMVolumeGroup, found: Contents, *, node_is_known: bool)
         return Removable.CLOSING()
     # By the group's object its agent knows the group for ours, when it takes the device apart.
     leaving = [drive for drive in found.drives if drive.leaving and drive.phase is not OperationalStatus.REMOVED]
-    if leaving:
+    if leaving and node_is_known:
         named = ", ".join(f"{drive.spec.serial_number} ({drive.phase})" for drive in leaving)
         return Removable.DRIVE_LEAVES(f"Nothing is in {group.name}. It goes when drive {named} has been removed.")
     return Removable.EMPTY()
@@ -147,7 +163,8 @@ def _held_by(group: LVMVolumeGroup, found: Contents, node_is_known: bool) -> Ite
                 what = "replica" if entry.sort is Sort.REPLICA else "image"
                 yield f"space of {what} {entry.name} (DiskSchedule {ledger.name})"
     if node_is_known:
-        yield from (f"logical volume {place}, which no object stands for" for place in group.status.unmanaged_volumes)
+        left = (place for place in group.status.unmanaged_volumes if place not in found.foreign)
+        yield from (f"logical volume {place}, which no object stands for" for place in left)
 
 
 def _has_piece(pieces: Iterable[LVMLogicalVolume], owner: str) -> bool:

@@ -79,6 +79,11 @@ class NodeView:
         """Whether the agent's reports count."""
         return self.agent_silent_for is not None and self.agent_silent_for <= self.config.agent.lease_duration.seconds
 
+    @property
+    def node_is_known(self) -> bool:
+        """Whether somebody could still remove what is on it: its object may have been deleted while its agent runs."""
+        return self.machine is not None or self.agent_is_fresh
+
 
 def observe(reader: Reader, key: Key) -> NodeView | None:
     """Gather what is known of a node."""
@@ -89,6 +94,7 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         return None
     config = reader.get(ClusterConfig, names.CLUSTER)
     lease = reader.get(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE)
+    agent = "" if lease is None else lease.spec.holder_identity or ""
     drives: dict[str, Drive] = {}
     scheduled: dict[str, Bytes] = {}
     for group in found:
@@ -107,10 +113,10 @@ def observe(reader: Reader, key: Key) -> NodeView | None:
         groups=found,
         drives=drives,
         scheduled=scheduled,
-        contents={group.name: groups.contents(reader, group) for group in found if group.deleting},
+        contents={group.name: groups.contents(reader, group, agent) for group in found if group.deleting},
         agent_silent_for=reader.silent_for(Lease, names.agent_lease(NodeName(name)), names.NAMESPACE),
         config=ClusterConfigSpec() if config is None else config.spec,
-        agent="" if lease is None else lease.spec.holder_identity or "",
+        agent=agent,
     )
 
 
@@ -138,16 +144,15 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
 def _of_the_group(group: LVMVolumeGroup, view: NodeView, now: datetime) -> tuple[Write, ...]:
     if not group.deleting:
         return groups.look_after(group, view.agent_is_fresh, now)
-    known = view.machine is not None
     return groups.let_go(
-        group, view.contents[group.name], node_is_known=known, agent_is_fresh=view.agent_is_fresh, now=now
+        group, view.contents[group.name], node_is_known=view.node_is_known, agent_is_fresh=view.agent_is_fresh, now=now
     )
 
 
 def _waits(group: LVMVolumeGroup, view: NodeView) -> Iterable[PlanEvent]:
     if not group.deleting:
         return ()
-    return groups.events(group, view.contents[group.name], node_is_known=view.machine is not None)
+    return groups.events(group, view.contents[group.name], node_is_known=view.node_is_known)
 
 
 def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
