@@ -160,12 +160,30 @@ def looked_at(status: NodeStatus, said: str | None = None, holder: str = "agent"
         (NodeStatus(orphans_reported_by="agent"), "u1", ("NoOrphans", None)),
         # Nobody has looked since.
         (NodeStatus(orphans_reported_by="one before"), "u1", ("NotReported", "u1")),
+        (NodeStatus(orphans=(PLAIN,), orphans_reported_by="one before"), "u0,u1", ("NotReported", "u0,u1")),
     ],
 )
 def test_the_condition_and_a_persons_word_follow_the_report(
     status: NodeStatus, said: str | None, expected: tuple[str, str | None]
 ) -> None:
     assert looked_at(status, said) == expected
+
+
+def test_orphans_are_an_event_once_and_not_at_each_start_of_the_agent() -> None:
+    node = longhorn.Node(metadata=ObjectMeta(name="n1", namespace=names.NAMESPACE))
+    node = replace(node, status=NodeStatus(orphans=(PLAIN,), orphans_reported_by="agent"))
+    events = []
+    for holder in ("agent", "agent", "the next one"):
+        for reporter in dict.fromkeys((node.status.orphans_reported_by, holder)):
+            node = replace(node, status=replace(node.status, orphans_reported_by=reporter))
+            lease = Lease(
+                metadata=ObjectMeta(name="quorate-agent-n1", namespace=names.NAMESPACE),
+                spec=LeaseSpec(holder_identity=holder),
+            )
+            plan = pass_over(INVENTORY_CONTROLLER, "n1", node, Node(metadata=ObjectMeta(name="n1")), lease)
+            node = status_written(plan)
+            events += [each.message for each in plan.events if each.reason == "OrphansFound"]
+    assert events == [f"n1 has, without an object: logical volume {PLAIN.name} of volume web, without data"]
 
 
 @pytest.mark.parametrize("name", ["all", "minor-7"])

@@ -165,21 +165,25 @@ def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
     if before is not None and ready is not None and before.reason != ready.reason:
         bad = ready.status is not ConditionStatus.TRUE
         told.append(PlanEvent(inventory, ready.reason, ready.message, warning=bad))
-    known, left = (conditions.find(each.conditions, Orphans) for each in (inventory.status, status))
-    if left is not None and left.status is ConditionStatus.TRUE and (known is None or known.message != left.message):
-        told.append(PlanEvent(inventory, left.reason, left.message, warning=True))
+    known, left = conditions.find(inventory.status.conditions, Orphans), _orphans_named(inventory)
+    # Once: what was told of stays in the condition's message while an agent that has just started looks again.
+    if left and (known is None or left not in known.message):
+        told.append(PlanEvent(inventory, Orphans.ORPHANS_FOUND.code, left, warning=True))
     return tuple(told)
 
 
 def _orphans(inventory: Node, view: NodeView) -> Verdict:
     """What of ours is on the node and belongs to no object, as far as its present agent has said."""
-    status = inventory.status
-    if status.orphans:
-        each = (_named(orphan) for orphan in status.orphans)
-        return Orphans.ORPHANS_FOUND(f"{view.name} has, without an object: {'; '.join(each)}")
-    if view.agent and status.orphans_reported_by != view.agent:
-        return Orphans.NOT_REPORTED()
-    return Orphans.NO_ORPHANS()
+    left = _orphans_named(inventory)
+    if view.agent and inventory.status.orphans_reported_by != view.agent:
+        yet = "The node's agent has not looked at everything since it started; there may be more."
+        return Orphans.NOT_REPORTED(f"{yet} {left}") if left else Orphans.NOT_REPORTED()
+    return Orphans.ORPHANS_FOUND(left) if left else Orphans.NO_ORPHANS()
+
+
+def _orphans_named(inventory: Node) -> str:
+    orphans = "; ".join(map(_named, inventory.status.orphans))
+    return f"{inventory.name} has, without an object: {orphans}" if orphans else ""
 
 
 def _named(orphan: Orphan) -> str:
