@@ -91,6 +91,16 @@ def test_formation_does_not_begin_without_a_pool() -> None:
     assert "pool" in written(plan).message
 
 
+def test_formation_waits_for_agents_that_have_just_started_and_names_no_other() -> None:
+    """One that cannot look for a minute keeps nobody waiting, and is not what is waited for."""
+    agents = {NodeName("node-8"): ago(7 * 86400), NodeName("node-9"): ago(10)}
+    plan = decided(picture(volume(), not_looked_at=agents))
+    assert plan.transition is None
+    assert "node-9" in written(plan).message
+    assert "node-8" not in written(plan).message
+    assert decided(picture(volume(), not_looked_at={NodeName("node-8"): ago(61)})).transition is not None
+
+
 # Creating and deleting.
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from quorate.api.meta import NodeName
 from quorate.api.quantity import Quantity
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import (
@@ -56,9 +57,9 @@ def begin(view: VolumeView, now: datetime) -> Outcome:
         return Outcome(rv.status, wait=wait)
     if found := left_behind(view):
         return Outcome(rv.status, wait=found)
-    if left := _until_looked_at(view, now):
-        nodes = ", ".join(sorted(view.not_looked_at))
-        words = f"agents have just started, and may find data of an earlier {view.name}: {nodes}"
+    if starting := _starting(view, now):
+        words = f"agents have just started, and may find data of an earlier {view.name}: {', '.join(sorted(starting))}"
+        left = max(starting.values())
         return Outcome(rv.status, wait=Wait("WaitingForAgents", words), again=min(left, LOOK_FOR_REPORTS))
     if births.is_full(view.others_forming, now):
         return _let_wait(rv, now)
@@ -100,10 +101,13 @@ def left_behind(view: VolumeView) -> Wait | None:
     return Wait("OrphansFound", message, tuple(Blocker("Node", node) for node in nodes))
 
 
-def _until_looked_at(view: VolumeView, now: datetime) -> float:
-    """Seconds that are still given to agents that have just started; one that cannot look keeps nobody waiting."""
-    since = max(view.not_looked_at.values(), default=None)
-    return max(0.0, AGENTS_START - (now - since).total_seconds()) if since is not None else 0.0
+def _starting(view: VolumeView, now: datetime) -> dict[NodeName, float]:
+    """Agents that have just started and not looked yet, and the seconds that each still has for it.
+
+    One that cannot look keeps nobody waiting for longer, nor is it named beside those that can.
+    """
+    left = {node: AGENTS_START - (now - since).total_seconds() for node, since in view.not_looked_at.items()}
+    return {node: seconds for node, seconds in left.items() if seconds > 0}
 
 
 def _let_wait(rv: ReplicatedVolume, now: datetime) -> Outcome:
