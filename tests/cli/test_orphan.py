@@ -135,3 +135,30 @@ async def test_whoever_waits_for_an_empty_volume_is_told_that_it_will_be_empty(t
         where = ("--no-wait", "--kubeconfig", str(tmp_path / "kubeconfig"))
         _, out, _ = await orphan("remove", f"node-1/{DISK}", *where, typed="n\n")
         assert "formed EMPTY" in out
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said"),
+    [
+        # Of one copy whose LVMLogicalVolume was lost, the orphan is all there is.
+        ({"web-0": ("node-1", ReplicaType.DISKFUL)}, "it may be the disk of web-0"),
+        ({"web-1": ("node-2", ReplicaType.DISKFUL)}, "which lives on in web-1."),
+        # It has no data.
+        ({"web-1": ("node-2", ReplicaType.ACCESS)}, "has no copy on another node"),
+    ],
+)
+async def test_what_lives_on_is_what_other_nodes_have_on_disk(
+    tmp_path: Path, replicas: dict[str, tuple[str, ReplicaType]], said: str
+) -> None:
+    async with api(tmp_path) as store:
+        await reported(store)
+        spec = ReplicatedVolumeSpec(size=Quantity("1Gi"), replicated_storage_class_name="fast")
+        await store.create(ReplicatedVolume(metadata=ObjectMeta(name="web"), spec=spec))
+        for name, (node, sort) in replicas.items():
+            replica = ReplicatedVolumeReplicaSpec(
+                replicated_volume_name=VolumeName("web"), type=sort, node_name=NodeName(node)
+            )
+            await store.create(ReplicatedVolumeReplica(metadata=ObjectMeta(name=name), spec=replica))
+        where = ("--no-wait", "--kubeconfig", str(tmp_path / "kubeconfig"))
+        _, out, complaints = await orphan("remove", f"node-1/{DISK}", *where, typed="n\n")
+        assert said in out + complaints

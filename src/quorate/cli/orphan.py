@@ -48,7 +48,7 @@ def list_(where: Where, output: str) -> None:
 @orphan.command()
 @click.argument("name", metavar="NODE/NAME")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it is gone.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it is no orphan any more.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds to wait at most.")
 @reaching
 def remove(where: Where, name: str, yes: bool, wait: bool, timeout: float) -> None:
@@ -65,7 +65,7 @@ def remove(where: Where, name: str, yes: bool, wait: bool, timeout: float) -> No
         click.confirm(f"Remove {node.name}/{found.name}?", abort=True)
     left = where.ask(lambda store: _removed(store, node.name, found, timeout if wait else None))
     if left is None:
-        click.echo(f"{node.name}/{found.name} is gone." if wait else f"{node.name} has been told.")
+        click.echo(f"{node.name}/{found.name} is no orphan any more." if wait else f"{node.name} has been told.")
         return
     why = left.message or "its agent has not done it yet"
     raise QuorateError(
@@ -83,7 +83,9 @@ async def _nodes(store: Store) -> tuple[Node, ...]:
 
 async def _found(store: Store, name: str) -> tuple[Node, Orphan, str]:
     """The orphan of that name, and what its removal means. Refused if any object claims it, whatever its label."""
+    from quorate.api.names import owner_of_logical_volume
     from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup, ReplicatedVolume, ReplicatedVolumeReplica
+    from quorate.api.storage.drbd import ReplicaType
     from quorate.errors import NotFound, QuorateError
 
     node_name, _, wanted = name.partition("/")
@@ -97,9 +99,10 @@ async def _found(store: Store, name: str) -> tuple[Node, Orphan, str]:
         if found[0].volume_name and each.spec.replicated_volume_name == found[0].volume_name
     ]
     groups = {each.name: each.spec for each in (await store.list(LVMVolumeGroup)).items}
+    pieces = (await store.list(LVMLogicalVolume)).items
     claims = [
         f"LVMLogicalVolume {each.name}"
-        for each in (await store.list(LVMLogicalVolume)).items
+        for each in pieces
         if (group := groups.get(each.spec.lvm_volume_group_name)) is not None
         and group.local.node_name == node_name
         and f"{group.actual_vg_name_on_the_node}/{each.spec.actual_lv_name_on_the_node}" == found[0].name
@@ -108,13 +111,22 @@ async def _found(store: Store, name: str) -> tuple[Node, Orphan, str]:
         claims += [f"ReplicatedVolumeReplica {each.name}" for each in replicas if each.spec.node_name == node_name]
     if claims:
         raise QuorateError(f"{name} is not removed: {', '.join(claims)} is its object. See its label quorate.io/node")
+    copies = [each for each in replicas if each.spec.type is ReplicaType.DISKFUL]
+    owners = {owner_of_logical_volume(each.name) for each in pieces}
+    lacking = [each.name for each in copies if each.spec.node_name == node_name and each.name not in owners]
+    if lacking and found[0].holds_data:
+        raise QuorateError(
+            f"{name} is not removed: it may be the disk of {', '.join(lacking)}, which has a disk on {node_name} and no"
+            f" LVMLogicalVolume. Bring that object back, or delete the replica first if its volume has another copy"
+        )
     exists = any(each.name == found[0].volume_name for each in (await store.list(ReplicatedVolume)).items)
-    return nodes[0], found[0], _consequence(name, found[0], exists, [each.name for each in replicas])
+    elsewhere = [each.name for each in copies if each.spec.node_name != node_name]
+    return nodes[0], found[0], _consequence(name, found[0], exists, bool(replicas), elsewhere)
 
 
-def _consequence(name: str, found: Orphan, exists: bool, replicas: Iterable[str]) -> str:
-    """What is lost, for whoever is to decide."""
-    others = ", ".join(sorted(replicas))
+def _consequence(name: str, found: Orphan, exists: bool, is_formed: bool, copies: Iterable[str]) -> str:
+    """What is lost, for whoever is to decide. ``copies``: on other nodes; what is on this one may be this very one."""
+    others = ", ".join(sorted(copies))
     if "/" not in found.name:
         return f"{name}: the DRBD resource is taken down. What is on its disk stays, as an orphan of its own."
     if not found.holds_data:
@@ -128,6 +140,11 @@ def _consequence(name: str, found: Orphan, exists: bool, replicas: Iterable[str]
         )
     if others:
         return f"{name}: an old copy of volume {found.volume_name}, which lives on in {others}. It is lost for good."
+    if is_formed:
+        return (
+            f"{name}: {_size(found)} of volume {found.volume_name}, which has no copy on another node. It may be the"
+            " last of its data. WHAT IS ON IT IS LOST FOR GOOD."
+        )
     return (
         f"{name}: {_size(found)} of an earlier volume {found.volume_name}; the volume of that name has no copies, and"
         " is formed EMPTY once nothing is left of the earlier one. WHAT IS ON IT IS LOST FOR GOOD."
