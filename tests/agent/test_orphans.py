@@ -20,7 +20,7 @@ from quorate.api import annotation_keys, longhorn, names
 from quorate.api.conditions.inventory import Orphans
 from quorate.api.core import Lease, Node
 from quorate.api.core.lease import LeaseSpec
-from quorate.api.longhorn.node import NodeStatus, Orphan, OrphanType
+from quorate.api.longhorn.node import MAX_ORPHANS, NodeStatus, Orphan, OrphanType
 from quorate.api.meta import Bytes, NodeName, ObjectMeta, Resource
 from quorate.api.storage.drbd import Device, DiskState, DrbdStatus, Role
 from quorate.api.struct import replace
@@ -235,3 +235,11 @@ def test_the_very_one_that_was_seen_is_removed_whatever_has_its_name_by_then() -
     lvremove, *_ = decided(after(seen))[1]
     assert isinstance(lvremove, Run)
     assert lvremove.argv[-3:] == ("--select", "lv_uuid=u1", "vg0")
+
+
+def test_where_orphans_are_too_many_those_with_data_are_listed() -> None:
+    empty = [disk(f"replica-a{number}-0-01234567", owner_tag("x"), uuid=f"u{number}") for number in range(MAX_ORPHANS)]
+    full = disk("replica-web-0-01234567", owner_tag("x"), METADATA_TAG, uuid="full")
+    listed = found(view(*empty, full))
+    assert len(listed) == MAX_ORPHANS
+    assert [each.id for each in listed if each.holds_data] == ["full"]

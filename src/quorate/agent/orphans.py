@@ -106,7 +106,9 @@ def found(view: OrphansView) -> tuple[Orphan, ...]:
         if unseen and known.id not in there:
             seen.append(known)
     told = (replace(each, message=_why_not(view, each)) for each in seen)
-    return tuple(sorted(told, key=lambda each: (each.volume_name, each.name)))[:MAX_ORPHANS]
+    # Where they are too many, those with data must be among them: volumes of their names are not formed.
+    listed = sorted(told, key=lambda each: (not each.holds_data, each.volume_name, each.name))[:MAX_ORPHANS]
+    return tuple(sorted(listed, key=lambda each: (each.volume_name, each.name)))
 
 
 def _of_volume(volume: SeenVolume) -> Orphan:
