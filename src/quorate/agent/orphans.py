@@ -32,8 +32,9 @@ from typing import Any, Final
 from quorate.agent.backoff import wait_before_retry, wait_before_trying
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.failures import words_of
+from quorate.agent.lvm.groups import without_object
 from quorate.agent.lvm.piece import group_work
-from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume, SeenVolumes, owner_tag, spare_tag
+from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume, SeenVolumes
 from quorate.agent.memory import Outcome
 from quorate.agent.node import LVM_LOOK, ORPHANS_KEY, Node, Wake, resource_work
 from quorate.agent.replica.here import file_of
@@ -278,14 +279,8 @@ def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
 
 
 def _left(reader: Reader, volumes: SeenVolumes) -> Iterator[SeenVolume]:
-    """Logical volumes of ours without an object: none has their UID, nor is to be where they are."""
-    groups = {lvg.name: lvg.spec.actual_vg_name_on_the_node for lvg in reader.list(LVMVolumeGroup)}
-    llvs = reader.list(LVMLogicalVolume)
-    owners = {tag(llv.metadata.uid) for llv in llvs for tag in (owner_tag, spare_tag)}
-    places = {(groups.get(llv.spec.lvm_volume_group_name, ""), llv.spec.actual_lv_name_on_the_node) for llv in llvs}
-    for volume in volumes.volumes:
-        if volume.ours and not owners & volume.tags and (volume.group, volume.name) not in places:
-            yield volume
+    lacking = without_object(volumes, reader.list(LVMVolumeGroup), reader.list(LVMLogicalVolume))
+    return (volume for volume in lacking if volume.ours)
 
 
 def _is_in_use(view: OrphansView, orphan: Orphan) -> bool:

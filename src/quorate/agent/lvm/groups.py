@@ -77,26 +77,35 @@ class GroupDecision:
     look_at_drives: bool = False
 
 
-def unmanaged(
+def without_object(
     volumes: SeenVolumes, lvgs: Iterable[LVMVolumeGroup], llvs: Iterable[LVMLogicalVolume]
 ) -> tuple[SeenVolume, ...]:
-    """Logical volumes that no object stands for, ours or anybody's: what nobody asks for is not known to be needless.
-
-    Of a group that has no object, all: nobody looks after what is in it. Pools hold nothing but such volumes, and one
-    that is still marked as new has never held anything.
-    """
+    """Logical volumes that no object has: none has their UID, nor is to be where they are."""
     groups = {lvg.name: lvg.spec.actual_vg_name_on_the_node for lvg in lvgs}
-    known = frozenset(groups.values())
     owners: set[str] = set()
     places: set[str] = set()
     for llv in llvs:
         owners |= {owner_tag(llv.metadata.uid), spare_tag(llv.metadata.uid)}
         places.add(f"{groups.get(llv.spec.lvm_volume_group_name, '')}/{llv.spec.actual_lv_name_on_the_node}")
+    return tuple(each for each in volumes.volumes if each.place not in places and owners.isdisjoint(each.tags))
+
+
+def unmanaged(
+    volumes: SeenVolumes, lvgs: Iterable[LVMVolumeGroup], llvs: Iterable[LVMLogicalVolume]
+) -> tuple[SeenVolume, ...]:
+    """Logical volumes that no object stands for, ours or anybody's: what nobody asks for is not known to be needless.
+
+    Where the LVMVolumeGroup is missing, all: nobody looks after what is in it. Pools hold nothing but such volumes, and
+    one that is still marked as new has never held anything.
+    """
+    lvgs = tuple(lvgs)
+    known = {lvg.spec.actual_vg_name_on_the_node for lvg in lvgs}
+    lacking = {volume.place for volume in without_object(volumes, lvgs, llvs)}
     return tuple(
         volume
         for volume in volumes.volumes
         if not (volume.is_pool or volume.is_part or NEW in volume.tags)
-        and (volume.group not in known or (volume.place not in places and owners.isdisjoint(volume.tags)))
+        and (volume.group not in known or volume.place in lacking)
     )
 
 
