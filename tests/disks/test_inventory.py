@@ -348,6 +348,6 @@ def test_a_node_whose_agent_is_heard_is_there_although_its_object_was_deleted() 
 
 
 def test_a_drive_that_leaves_a_machine_that_is_gone_holds_no_group() -> None:
-    removed = {"drive": OperationalStatus.REMOVING, "left": ()}
+    removed: dict[str, Any] = {"drive": OperationalStatus.REMOVING, "left": ()}
     assert leaving(**removed).startswith("DriveLeaves")
     assert leaving(node=False, silent={"n1": 3600.0}, **removed) == "let go"

@@ -35,7 +35,7 @@ class Removable(ConditionType):
         "NotEmpty",
         "Something is in the group, and without its object nobody would look after it.",
         "Move or delete what the message names: volumes by quorate drive replace, or by deleting a replica;"
-        " a logical volume that no object stands for by hand, on the node. Or leave it as it is: nothing is lost.",
+        " a logical volume that no object stands for by quorate orphan remove. Or leave it as it is: nothing is lost.",
     )
     DRIVE_LEAVES = false(
         "DriveLeaves",
