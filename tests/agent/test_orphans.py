@@ -12,6 +12,7 @@ from unittest.mock import Mock, patch
 import pytest
 
 from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume, SeenVolumes, owner_tag, volume_tag
+from quorate.agent.node import ORPHANS_KEY
 from quorate.agent.node import Node as AgentsNode
 from quorate.agent.orphans import Orphans as OrphansOfTheNode
 from quorate.agent.orphans import OrphansView, found
@@ -243,3 +244,18 @@ def test_where_orphans_are_too_many_those_with_data_are_listed() -> None:
     listed = found(view(*empty, full))
     assert len(listed) == MAX_ORPHANS
     assert [each.id for each in listed if each.holds_data] == ["full"]
+
+
+def test_a_resource_of_which_the_kernels_words_could_not_be_read_is_not_known_to_be_gone() -> None:
+    node = AgentsNode(NodeName("n1"), Mock(), clock=SystemClock(), random=Random(1))
+    node.memory.whole_kernel.saw(("web",), marks=0)
+    node.memory.resource("web").failed("too many peers", marks=0)
+    known = longhorn.Node(metadata=ObjectMeta(name="n1", namespace=names.NAMESPACE), status=NodeStatus(orphans=(UP,)))
+    reader = Mock(get=Mock(return_value=known), list=Mock(return_value=()))
+    seen = OrphansOfTheNode(node).observe(reader, ORPHANS_KEY)
+    assert seen is not None
+    assert found(seen) == (UP,)
+    node.memory.resource("web").saw(None, marks=node.memory.resource("web").marks)
+    gone = OrphansOfTheNode(node).observe(reader, ORPHANS_KEY)
+    assert gone is not None
+    assert found(gone) == ()

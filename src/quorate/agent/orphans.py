@@ -74,7 +74,7 @@ class OrphansView:
     #: Resources of the kernel without a replica here; which of them have a file of ours; None: nobody has looked yet.
     resources: tuple[DrbdStatus, ...] | None = None
     with_file: frozenset[str] = frozenset()
-    #: … and of which of them nobody has looked for the file yet.
+    #: … of which of them nobody has looked for the file yet, and of which the kernel's words could not be read.
     unread: frozenset[str] = frozenset()
     #: What has to be looked at first, and in how many seconds that may be tried again.
     looks: tuple[Look, ...] = ()
@@ -196,7 +196,7 @@ class Orphans:
             left=() if volumes is None else tuple(_left(reader, volumes)),
             resources=resources,
             with_file=frozenset(name for name, seen in files.items() if seen.value is not None),
-            unread=unread,
+            unread=unread | {name for name, seen in memory.kernel.items() if not seen.known},
             looks=tuple(looks),
             pause=max(wait_before_retry(each, node.clock.now()) for each in last),
             outcomes=self._outcomes(inventory),
