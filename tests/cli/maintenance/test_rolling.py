@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quorate.cli.maintenance import wire
 from quorate.cli.maintenance.journal import Header, Journal
 from quorate.cli.maintenance.rolling import Outcome, Rolling
-from quorate.errors import StoreUnreachable
+from quorate.errors import QuorateError, StoreUnreachable
 
 T = TypeVar("T")
 HOSTS = ("h1", "h2", "h3", "h4", "h5")
@@ -23,6 +23,10 @@ HOSTS = ("h1", "h2", "h3", "h4", "h5")
 
 class Killed(BaseException):
     """The command is gone."""
+
+
+class NotLeading(Exception):
+    """As trouble: the broker answers ERROR_TEMP, as it does while its leader changes."""
 
 
 @dataclass
@@ -46,7 +50,10 @@ class FakeBroker:
 
     async def ask(self, path: str, question: wire.Message | None, answer: type[T]) -> T:
         await asyncio.sleep(0)
-        self.trouble(path, "before")
+        try:
+            self.trouble(path, "before")
+        except NotLeading:
+            return answer(status=wire.Status(code="ERROR_TEMP", reason="somebody else leads"))  # type: ignore[call-arg]
         self.asked.append(path)
         found = self._answer(path, question)
         self.trouble(path, "after")
@@ -378,3 +385,159 @@ def test_wherever_it_is_killed_it_goes_on_and_only_what_was_begun_is_done_again(
     assert not broker.held
     assert not broker.stored
     assert broker.most <= at_once
+
+
+@pytest.mark.parametrize("number", range(1, 14))
+async def test_a_leader_change_is_waited_for_and_nothing_stays_held(journal: Journal, number: int) -> None:
+    """A broker that does not lead has not done what it was told, and has not listed what there is."""
+    broker = FakeBroker()
+    seen = 0
+
+    def change(path: str, when: str) -> None:
+        nonlocal seen
+        if when == "before":
+            seen += 1
+            if seen == number:
+                raise NotLeading
+
+    broker.trouble = change
+    work = Work(broker)
+    outcome = await rolled(journal, broker, work)
+    assert outcome.complete
+    assert sorted(work.runs) == list(HOSTS)
+    assert (broker.held, broker.stored) == ({}, {})
+
+
+async def test_a_run_that_is_stopped_while_the_leader_changes_withdraws_all_the_same(journal: Journal) -> None:
+    broker = FakeBroker(at_once=1)
+    broker.lock("technician", "h9")
+    stop = asyncio.Event()
+    refused = 0
+
+    def change(path: str, when: str) -> None:
+        nonlocal refused
+        if when == "before" and path == "managerequestrequest" and stop.is_set() and refused < 3:
+            refused += 1
+            raise NotLeading
+        if path == "checkrequest":
+            stop.set()
+
+    broker.trouble = change
+    outcome = await rolled(journal, broker, Work(broker), stop=stop)
+    assert refused == 3
+    assert (outcome.withdrawn, outcome.stored) == ("r-1", "")
+    assert (list(broker.held), broker.stored) == (["technician"], {})
+
+
+async def test_what_cannot_be_asked_for_now_is_asked_for_again_until_somebody_stops_it(journal: Journal) -> None:
+    """A quota that is used up lasts for hours."""
+    broker = FakeBroker(refuses=wire.Status(code="ERROR_TEMP", reason="alice has 100 stored requests"))
+    stop = asyncio.Event()
+
+    def patience(path: str, when: str) -> None:
+        if broker.asked.count("permissionrequest") == 1500:
+            stop.set()
+
+    broker.trouble = patience
+    async with asyncio.timeout(60):
+        outcome = await rolled(journal, broker, Work(broker), stop=stop)
+    assert broker.asked.count("permissionrequest") == 1500
+    assert (outcome.left, outcome.message) == (5, "")
+
+
+async def test_what_was_stored_without_an_answer_is_withdrawn_by_whoever_stops_then(journal: Journal) -> None:
+    broker = FakeBroker()
+    stop = asyncio.Event()
+
+    def lost(path: str, when: str) -> None:
+        if path == "permissionrequest" and when == "after":
+            stop.set()
+            raise StoreUnreachable("gone")
+
+    broker.trouble = lost
+    outcome = await rolled(journal, broker, Work(broker), stop=stop)
+    assert (broker.held, broker.stored) == ({}, {})
+    assert outcome.withdrawn == "r-3"
+
+
+async def test_a_host_that_must_be_asked_for_anew_does_not_make_it_forget_what_is_stored(journal: Journal) -> None:
+    broker = FakeBroker(at_once=2, valid_for=1_000_000, extends=False)
+
+    def later(path: str, when: str) -> None:
+        if "checkrequest" in broker.asked:
+            broker.valid_for = 300_000_000
+
+    broker.trouble = later
+    work = Work(broker)
+    outcome = await rolled(journal, broker, work)
+    assert outcome.complete
+    assert sorted(work.runs) == list(HOSTS)
+    assert (broker.held, broker.stored) == ({}, {})
+
+
+@pytest.mark.parametrize("path", ["managepermissionrequest", "managerequestrequest", "checkrequest"])
+async def test_a_broker_that_turns_us_away_leaves_nothing_untold(journal: Journal, path: str) -> None:
+    """What runs is waited for; what is still in the broker is said, each by its id."""
+    broker = FakeBroker()
+    turned_away = False
+
+    def unauthorized(asked: str, when: str) -> None:
+        nonlocal turned_away
+        turned_away = turned_away or (bool(work.runs) and asked == path)
+        if turned_away and when == "before":
+            raise QuorateError("http://broker answers 401: the token has expired")
+
+    work = Work(broker)
+    broker.trouble = unauthorized
+    stop = asyncio.Event()
+    work.trouble = lambda host, when: stop.set() if path == "managerequestrequest" else None
+    outcome = await rolled(journal, broker, work, stop=stop)
+    assert outcome.message == "http://broker answers 401: the token has expired"
+    assert (outcome.stored, outcome.withdrawn, outcome.running) == (*broker.stored, "", ())
+    assert sorted(outcome.held.values()) == sorted(broker.held)
+    assert not outcome.complete
+    broker.trouble = lambda path, when: None
+    work.trouble = lambda path, when: None
+    assert (await resumed(journal.path, broker, work)).complete
+    assert sorted(work.runs) == list(HOSTS)
+    assert (broker.held, broker.stored) == ({}, {})
+
+
+async def test_whoever_leaves_at_once_is_told_what_is_still_stored(journal: Journal) -> None:
+    """The second Ctrl-C, while the withdrawal hangs."""
+    broker = FakeBroker()
+    stop = asyncio.Event()
+
+    class Hanging(FakeBroker):
+        async def ask(self, path: str, question: wire.Message | None, answer: type[T]) -> T:
+            if stop.is_set():
+                await asyncio.Event().wait()
+            return await FakeBroker.ask(self, path, question, answer)
+
+    async def soon(*_: Any) -> None:
+        await asyncio.sleep(0)
+
+    async def stopping(host: str) -> int:
+        stop.set()
+        await asyncio.Event().wait()
+        return 0
+
+    broker = Hanging()
+    rolling = Rolling(
+        journal=journal,
+        broker=broker,
+        work=stopping,
+        next_time=soon,
+        now=lambda: broker.now,
+        progress=Told(),
+        stop=stop,
+    )
+    running = asyncio.ensure_future(rolling.run())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    outcome = rolling.outcome()
+    assert (outcome.stored, outcome.withdrawn) == ("r-3", "")
+    assert sorted(outcome.running) == ["h1", "h2"]

@@ -209,13 +209,14 @@ def _tell(outcome: Outcome, journal: Journal, output: str) -> None:
             held=dict(outcome.held),
             running=list(outcome.running),
             withdrawn=outcome.withdrawn,
+            stored=outcome.stored,
             journal=str(journal.path),
         )
-    elif outcome.left:
-        _tell_what_is_left(outcome, journal)
-    else:
+    elif outcome.complete:
         click.echo(f"all {outcome.finished} hosts are done")
-    if outcome.left:
+    else:
+        _tell_what_is_left(outcome, journal)
+    if not outcome.complete:
         raise SystemExit(1)
 
 
@@ -223,8 +224,13 @@ def _tell_what_is_left(outcome: Outcome, journal: Journal) -> None:
     click.echo(f"{outcome.finished} hosts are done, {outcome.left} are not. {outcome.message}".rstrip(), err=True)
     if outcome.withdrawn:
         click.echo(f"{outcome.withdrawn}, the request for what is left, is withdrawn: it blocks nobody", err=True)
+    if outcome.stored:
+        ends = f"`quorate maintenance withdraw {outcome.stored} --user {journal.header.user}`"
+        click.echo(f"{outcome.stored} stays stored, and others wait behind it: {ends} ends it", err=True)
     for host, permission in outcome.held.items():
-        if host in outcome.failed:
+        if journal.finished(host):
+            why = "is done and keeps its permission, because the broker could not be told"
+        elif host in outcome.failed:
             why = "failed and keeps its permission, because it may be down"
         elif host in outcome.running:
             why = "keeps its permission, and its command still runs"
