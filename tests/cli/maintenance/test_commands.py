@@ -17,6 +17,7 @@ import yaml
 
 from quorate.cli.maintenance import asking, wire
 from quorate.engine.clock import SystemClock
+from quorate.errors import StoreUnreachable
 from quorate.server.broker.listening import Address, Security
 from quorate.server.broker.process import Served, serving
 
@@ -409,3 +410,37 @@ def test_what_comes_with_a_permission_is_told(capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr()
     assert "alice-p-1" in printed.out
     assert printed.err == "note: in use, and writable nowhere else: volume v on h1\n"
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+async def test_whoever_stops_waiting_while_nobody_leads_withdraws_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, reachable: bool
+) -> None:
+    """Who does not lead answers ERROR_TEMP, without an id; who cannot be reached answers nothing."""
+    stop = asyncio.Event()
+    said: list[wire.Message] = []
+    granted = wire.Permission(id="alice-p-2", action=wire.Action(type="SHUTDOWN_HOST", host="h9"), deadline=0)
+
+    class Leaderless:
+        async def ask(self, path: str, question: wire.Message, answer: type[Any]) -> Any:
+            said.append(question)
+            if path == "managerequestrequest":
+                return answer(status=wire.Status(code="OK"))
+            stop.set()
+            if not reachable:
+                raise StoreUnreachable("no broker answers")
+            return answer(status=wire.Status(code="ERROR_TEMP", reason="somebody else leads"))
+
+    async def at_once(*_: Any) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(asking, "next_time", at_once)
+    client: Any = Leaderless()
+    first = wire.PermissionResponse(
+        status=wire.Status(code="ALLOW_PARTIAL"), request_id="alice-r-1", permissions=(granted,)
+    )
+    found = await asking._until_all(client, "alice", first, "text", stop)
+    assert (found.answer.request_id, found.answer.permissions) == ("alice-r-1", (granted,))
+    ended_ = await asking._withdrawn(client, "alice", found)
+    assert (ended_.withdrawn, ended_.stays) == ("alice-r-1", False)
+    assert said[-1] == wire.Command(user="alice", command="REJECT", request_id="alice-r-1")

@@ -29,7 +29,7 @@ from quorate.cli.maintenance.options import (
 )
 from quorate.cli.maintenance.waiting import either, next_time, stopped_by_signals
 from quorate.cli.output import print_documents, print_table
-from quorate.errors import QuorateError
+from quorate.errors import QuorateError, StoreUnreachable
 
 #: As a shell has it, of a command that was stopped from the keyboard.
 INTERRUPTED: Final = 130
@@ -184,12 +184,16 @@ async def _until_all(
         if stop.is_set():
             break
         asked = wire.CheckRequest(user=user, request_id=request_id)
-        answer = await client.ask("checkrequest", asked, wire.PermissionResponse)
+        try:
+            answer = await client.ask("checkrequest", asked, wire.PermissionResponse)
+        except StoreUnreachable as error:
+            answer = wire.PermissionResponse(status=wire.Status(code="ERROR_TEMP", reason=str(error)))
         granted += answer.permissions
     return Awaited(
         wire.PermissionResponse(
             status=answer.status,
-            request_id=answer.request_id,
+            # Who cannot answer says nothing of it: it is stored as it was.
+            request_id=request_id if answer.status.code == "ERROR_TEMP" else answer.request_id,
             permissions=tuple(granted),
             deadline=answer.deadline,
             refused=answer.refused,
