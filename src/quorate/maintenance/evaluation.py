@@ -40,3 +40,5 @@ class Evaluation:
     refusals: tuple[Refusal, ...] = ()
     #: What a request with ``schedule`` keeps.
     left: tuple[Action, ...] = ()
+    #: Some refusals are none: the cluster did not rest long enough to weigh these actions.
+    put_off: bool = False

@@ -183,3 +183,17 @@ async def test_who_shows_reasons_is_told_when_a_request_waits_for_somebody_else(
         ]
         assert blockers[-1:] == ["carol-p-2"]
         assert not any(change.only_reasons for change in await told(desk, waits))
+
+
+async def test_what_the_ledger_keeps_in_short_is_no_other_answer(desk: Desk) -> None:
+    """The fourth of those in the way is in the answer and not in the ledger; when it goes, that is told."""
+    desk.model.remove_group(0)
+    await desk.ask("h1", user="bob")
+    for number in range(5):
+        await desk.ask("h1", user=f"user-{number}", schedule=True)
+    await desk.ask("h1", schedule=True)
+    async with aclosing(desk.broker.changes(user="alice", reasons=True)) as watcher:
+        assert words(await told(desk, watcher)) == []
+        await desk.requests(RequestCommand.REJECT, "user-4-r-5", user="user-4")
+        (change,) = await told(desk, watcher)
+        assert (change.verb, change.id, change.only_reasons) == (ANSWER, "alice-r-6", True)

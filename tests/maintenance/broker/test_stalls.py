@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from typing import TypeVar
 
 import pytest
 
@@ -14,9 +15,12 @@ from quorate.maintenance import slices
 from quorate.maintenance.messages import Action, PermissionResponse, PlanRequest
 from quorate.maintenance.model.items import Item
 from quorate.maintenance.nouns import NodeInfo
+from quorate.maintenance.rules import obstacles
 from quorate.maintenance.rules import request as rules
 from quorate.maintenance.rules.inquiry import ACTION_WORK, Inquiry
-from tests.maintenance.broker.desk import ANYONE, Desk
+from tests.maintenance.broker.desk import ANYONE, SECOND, Desk
+
+T = TypeVar("T")
 
 #: As it was found: 1,095 requests in the queue, and somebody tries 200 actions.
 QUEUED, TRIED = 1095, 200
@@ -95,6 +99,10 @@ async def tried(desk: Desk, *, partial: bool = True) -> PermissionResponse:
     return await desk.ask(*hosts, user="zoe", dry_run=True, partial_permission_allowed=partial)
 
 
+async def tried_by_many(desk: Desk) -> None:
+    await asyncio.gather(*(tried(desk) for _ in range(10)))
+
+
 async def asked(desk: Desk) -> PermissionResponse:
     hosts = [HOSTS[number % 7] for number in range(TRIED)]
     return await desk.ask(*hosts, user="zoe", schedule=True, partial_permission_allowed=True)
@@ -115,7 +123,7 @@ async def looked_at_again(desk: Desk) -> None:
 async def test_a_large_question_before_a_long_queue_lets_everybody_through(
     crowded: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    questions: tuple[Callable[[Desk], Awaitable[object]], ...] = (tried, asked, planned, looked_at_again)
+    questions: tuple[Callable[[Desk], Awaitable[object]], ...] = (tried, tried_by_many, asked, planned, looked_at_again)
     for question in questions:
         await crowded.settle()
         with monkeypatch.context() as patched:
@@ -182,6 +190,65 @@ async def test_a_cluster_that_never_rests_puts_off_some_or_is_told_of(desk: Desk
         assert answer.permissions == ()
         assert "changed 5 times while 298 actions were weighed" in answer.status.reason
         assert desk.broker.ledger.permissions == ()
+
+
+async def never_resting(desk: Desk, asking: asyncio.Future[T]) -> T:
+    """The model is another after every round of the loop."""
+    restless = 0
+    while not asking.done():
+        restless += 1
+        desk.put(1, HostState.DOWN if restless % 2 else HostState.UP)
+        await asyncio.sleep(0)
+    return await asking
+
+
+async def test_a_cluster_that_never_rests_starves_nobody(desk: Desk) -> None:
+    """What was put off comes first the next time: behind hosts that somebody else has for long are free ones."""
+    desk.model.remove_group(0)
+    for number in range(9, 300):
+        desk.model.put_node(NodeInfo(id=number, host=f"h{number}"))
+    hosts = [f"h{number}" for number in range(2, 300)]
+    await desk.ask(*hosts[:99], user="bob", duration=3600 * SECOND)
+    ask = desk.ask(*hosts, partial_permission_allowed=True, schedule=True)
+    answer = await never_resting(desk, asyncio.ensure_future(ask))
+    granted = len(answer.permissions)
+    for _ in range(4):
+        answer = await never_resting(desk, asyncio.ensure_future(desk.check(answer.request_id)))
+        granted += len(answer.permissions)
+    assert granted == len(hosts) - 99
+
+
+async def test_a_cluster_that_never_rests_is_not_planned_for_as_if_it_refused(desk: Desk) -> None:
+    desk.model.remove_group(0)
+    for number in range(9, 300):
+        desk.model.put_node(NodeInfo(id=number, host=f"h{number}"))
+    asked = PlanRequest(user="zoe", hosts=tuple(f"h{number}" for number in range(2, 300)))
+    answer = await never_resting(desk, asyncio.ensure_future(desk.broker.ok_to_stop(asked, ANYONE)))
+    assert answer.status.code is StatusCode.ERROR_TEMP
+    assert "changes too fast for a plan of 298 hosts" in answer.status.reason
+    plan = await never_resting(desk, asyncio.ensure_future(desk.broker.plan(asked, ANYONE)))
+    assert plan.status.code is StatusCode.ERROR_TEMP
+    assert len((await desk.broker.ok_to_stop(asked, ANYONE)).hosts) == 298
+
+
+async def test_a_long_queue_costs_no_more_to_look_at_than_a_short_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(200):
+        await desk.ask("h1", user=f"user-{number}", schedule=True)
+    await desk.ask("h1", user="first", schedule=True, priority=-1)
+    desk.clock.advance(1)
+    looked = 0
+    moves = obstacles.queue_moves
+
+    def counted(inquiry: Inquiry, request_id: str) -> int:
+        nonlocal looked
+        looked += 1
+        return moves(inquiry, request_id)
+
+    monkeypatch.setattr(obstacles, "queue_moves", counted)
+    await desk.ask("h1", user="zoe", dry_run=True)
+    assert 0 < looked < 100
 
 
 async def test_no_other_decision_is_made_while_one_is_weighed_in_slices(desk: Desk) -> None:

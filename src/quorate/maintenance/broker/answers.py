@@ -21,10 +21,21 @@ _OF_HOSTS: Final = frozenset({ActionType.RESTART_SERVICES, ActionType.SHUTDOWN_H
 
 OK: Final = Status(code=StatusCode.OK)
 
+#: Of each action that waits. 1,095 requests of six actions with sixteen each were 13 MB to be encoded at every write.
+STORED_BLOCKERS: Final = 3
+
 
 def bare(action: Action) -> Action:
     """Without why it was refused before."""
     return action if action.issue is None else replace(action, issue=None)
+
+
+def in_short(action: Action) -> Action:
+    """With the first few of those in its way: all are in the answer, and the whole ledger is written every time."""
+    issue = action.issue
+    if issue is None or len(issue.blockers) <= STORED_BLOCKERS:
+        return action
+    return replace(action, issue=replace(issue, blockers=issue.blockers[:STORED_BLOCKERS]))
 
 
 def permission(model: ClusterModel, entry: PermissionEntry) -> Permission:

@@ -17,6 +17,7 @@ from quorate.maintenance.evaluation import Refusal
 from quorate.maintenance.messages import Action, Caller, OkToStopResponse, PlanRequest, PlanResponse, Round
 from quorate.maintenance.moments import later
 from quorate.maintenance.planner.plan import Question, ok_to_stop, plan
+from quorate.maintenance.slices import Disturbed
 
 
 class Planning:
@@ -31,7 +32,10 @@ class Planning:
         """Rounds from now on, each as long as a host is away."""
         async with self._one:
             question, now = self._question(asked, caller), self._core.open()
-            found = await plan(self._core.model, question, now)
+            try:
+                found = await plan(self._core.model, question, now)
+            except Disturbed as error:
+                raise self._core.busy(f"{error}: ask again, or for fewer") from None
         span = asked.duration or self._core.config.default_permission_duration.microseconds
         rounds = tuple(
             Round(hosts=hosts, start=later(now, number * span), end=later(now, (number + 1) * span))
@@ -50,7 +54,10 @@ class Planning:
         """The largest set."""
         async with self._one:
             question, now = self._question(asked, caller), self._core.open()
-            found = await ok_to_stop(self._core.model, question, now)
+            try:
+                found = await ok_to_stop(self._core.model, question, now)
+            except Disturbed as error:
+                raise self._core.busy(f"{error}: ask again, or for fewer") from None
         return OkToStopResponse(status=OK, hosts=found.hosts, upper_bound=found.at_most, refused=_told(found.refused))
 
     def _question(self, asked: PlanRequest, caller: Caller) -> Question:

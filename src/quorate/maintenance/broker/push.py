@@ -12,7 +12,7 @@ from typing import Final
 
 from quorate.api.maintenance.action import Blocker, Issue, LockKind, StatusCode
 from quorate.api.struct import replace
-from quorate.maintenance.broker.answers import WAITING, bare, tried
+from quorate.maintenance.broker.answers import WAITING, bare, in_short, tried
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.watchers import Watcher
 from quorate.maintenance.entries import RequestEntry
@@ -38,7 +38,7 @@ class Push:
         self._core = core
         self._wake = asyncio.Event()
         #: Of each request: what its answer was when last told, and how.
-        self._told: dict[str, tuple[_Answer, Change]] = {}
+        self._told: dict[str, tuple[_Answer, Change | None]] = {}
         # No answer is another before the model's version is, or before this moment.
         self._version = -1
         self._next = 0
@@ -50,7 +50,7 @@ class Push:
     def greet(self, watcher: Watcher) -> None:
         """Somebody has begun to watch: they learn what others were told already."""
         for answer, change in self._told.values():
-            if answer[:2] != _NOT_NOW and watcher.interested(change):
+            if change is not None and answer[:2] != _NOT_NOW and watcher.interested(change):
                 watcher.tell(change)
         self.wake()
 
@@ -98,6 +98,10 @@ class Push:
         known = self._told.get(entry.id)
         before = known[0] if known is not None else (*_NOT_NOW, _why(entry.actions))
         if answer == before:
+            return
+        if known is None and (*answer[:2], _why(tuple(map(in_short, evaluation.left)))) == before:
+            # As far as the ledger keeps it, it is what its owner was answered.
+            self._told[entry.id] = answer, None
             return
         change = Change(
             kind=ChangeKind.REQUEST,

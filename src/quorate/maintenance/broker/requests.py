@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
 
 from quorate.api.maintenance.action import MAX_ACTIONS, AvailabilityMode, StatusCode
 from quorate.api.names import broker_id
@@ -10,7 +10,7 @@ from quorate.api.names import request as request_name
 from quorate.api.struct import replace
 from quorate.engine.logs import get_logger
 from quorate.errors import Conflict
-from quorate.maintenance.broker.answers import OK, WAITING, bare, granted, tried
+from quorate.maintenance.broker.answers import OK, WAITING, bare, granted, in_short, tried
 from quorate.maintenance.broker.book import Book
 from quorate.maintenance.broker.callers import user_of
 from quorate.maintenance.broker.core import Core
@@ -41,9 +41,6 @@ from quorate.maintenance.slices import Disturbed, weigh
 
 log = get_logger(__name__)
 
-#: Of each action that waits. 1,095 requests of six actions with sixteen each were 13 MB to be encoded at every write.
-STORED_BLOCKERS: Final = 3
-
 
 class Requests:
     """PermissionRequest, CheckRequest, ManageRequest."""
@@ -51,6 +48,8 @@ class Requests:
     def __init__(self, core: Core, turns: Turns) -> None:
         self._core = core
         self._turns = turns
+        #: Each takes a slice of every round of the loop: one at a time, however many try at once.
+        self._one_trial = asyncio.Lock()
 
     async def ask(self, asked: PermissionRequest, caller: Caller) -> PermissionResponse:
         """May these be done?"""
@@ -58,23 +57,27 @@ class Requests:
         user = user_of(asked.user, caller)
         check_request(asked, longest=longest(core.config.quotas, user))
         limited = has_quota(user, caller)
-        now = core.weigh()
         if asked.dry_run:
-            entry = new_entry(core.model, asked, user, core.book.counters.requests + 1, now)
-            self._check_room(core.book, entry, now, limited=limited, schedule=asked.schedule)
-            return tried(core.model, await weighed(core, entry, now), now)
+            async with self._one_trial:
+                now = core.weigh()
+                entry = new_entry(core.model, asked, user, core.book.counters.requests + 1, now)
+                self._check_room(core.book, entry, now, limited=limited, schedule=asked.schedule)
+                return tried(core.model, await weighed(core, entry, now), now)
+        core.weigh()
         return await self._turns.weigh(lambda draft: self.decide(draft, asked, user, limited=limited))
 
     async def check(self, asked: CheckRequest, caller: Caller) -> PermissionResponse:
         """May the rest of a stored request be done now?"""
         core = self._core
         user = user_of(asked.user, caller)
-        now = core.weigh()
         if asked.dry_run:
-            entry = _again(own_request(core.book, asked.request_id, user), asked.availability_mode)
-            evaluation = await weighed(core, entry, now)
+            async with self._one_trial:
+                now = core.weigh()
+                entry = _again(own_request(core.book, asked.request_id, user), asked.availability_mode)
+                evaluation = await weighed(core, entry, now)
             kept = evaluation.code in WAITING
             return tried(core.model, evaluation, now, request_id=entry.id if kept else "")
+        core.weigh()
 
         async def decide(draft: Draft) -> PermissionResponse:
             entry = own_request(draft.book, asked.request_id, user)
@@ -239,16 +242,8 @@ def _again(entry: RequestEntry, mode: AvailabilityMode | None) -> RequestEntry:
 
 def _rest(entry: RequestEntry, evaluation: Evaluation, now: int) -> RequestEntry:
     """What stays stored. An object is its own sign of life: looking at it again and again writes nothing."""
-    rest = replace(entry, actions=tuple(_in_short(action) for action in evaluation.left))
+    rest = replace(entry, actions=tuple(in_short(action) for action in evaluation.left))
     return rest if entry.object_uid else renewed(rest, now, evaluation.deadline)
-
-
-def _in_short(action: Action) -> Action:
-    """With the first few of those in its way: all are in the answer, and the whole ledger is written every time."""
-    issue = action.issue
-    if issue is None or len(issue.blockers) <= STORED_BLOCKERS:
-        return action
-    return replace(action, issue=replace(issue, blockers=issue.blockers[:STORED_BLOCKERS]))
 
 
 def _serve(draft: Draft, entry: RequestEntry, evaluation: Evaluation) -> None:

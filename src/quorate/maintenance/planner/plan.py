@@ -21,7 +21,7 @@ from quorate.maintenance.planner import together
 from quorate.maintenance.planner.bounds import Bound, lower_bound, upper_bound
 from quorate.maintenance.planner.colouring import colour
 from quorate.maintenance.planner.extraction import problem
-from quorate.maintenance.slices import weigh
+from quorate.maintenance.slices import Disturbed, weigh
 
 #: Hosts asked about before others are let through.
 BREATH: Final = 10
@@ -132,4 +132,6 @@ async def _weighed(
     """The rules' own answer to a round: who may go, and who may not after all."""
     await asyncio.sleep(0)
     found = await weigh(model, question.request(hosts), now)
+    if found.put_off:
+        raise Disturbed(f"the cluster changes too fast for a plan of {len(hosts)} hosts at once")
     return tuple(grant.action.host for grant in found.grants), [refusal.action.host for refusal in found.refusals]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from quorate.api.maintenance.action import Blocker, HostState, Issue, IssueType, LockKind, StatusCode
@@ -200,8 +201,21 @@ def _queued_before(inquiry: Inquiry, item: Item, queue: Sequence[Queued]) -> Ite
             return
         yield _queued(inquiry, item, lock)
     if before > MAX_BLOCKERS:
-        rest = queue[MAX_BLOCKERS:before]
-        yield _queued(inquiry, item, max(rest, key=lambda lock: queue_moves(inquiry, lock.id)))
+        yield _queued(inquiry, item, _longest(inquiry, islice(queue, MAX_BLOCKERS, before)))
+
+
+def _longest(inquiry: Inquiry, queue: Iterator[Queued]) -> Queued:
+    """The first of those that are in the way for longest.
+
+    Nobody is for longer than the time to retry: as we look no further then, a thousand cost no more than ten.
+    """
+    longest = next(queue)
+    for lock in queue:
+        if queue_moves(inquiry, longest.id) == inquiry.retry_at:
+            break
+        if queue_moves(inquiry, lock.id) > queue_moves(inquiry, longest.id):
+            longest = lock
+    return longest
 
 
 def _queued(inquiry: Inquiry, item: Item, lock: Queued) -> Obstacle:

@@ -75,18 +75,19 @@ def evaluation_steps(
     cap = max_permissions if inquiry.partial else None
     grants: dict[int, Grant] = {}
     refusals: list[Refusal] = []
-    put_off = began = False
+    put_off: list[Refusal] = []
+    enough = began = False
     for mode in _sweeps(inquiry):
-        inquiry.mode, refusals = mode, []
+        inquiry.mode, refusals, put_off = mode, [], []
         for number, action in enumerate(actions):
             if number in grants:
                 continue
             if began:
-                put_off = bool((yield inquiry.work())) or put_off
+                enough = bool((yield inquiry.work())) or enough
                 model.advance(now)  # others may have asked about another moment
             began = True
-            if put_off:
-                refusals.append(_put_off(inquiry, action))
+            if enough:
+                put_off.append(_put_off(inquiry, action))
                 continue
             if cap is not None and len(grants) >= cap:
                 refusals.append(_deferred(inquiry, action, cap))
@@ -101,6 +102,8 @@ def evaluation_steps(
                 refusal = yield from _with_the_rest(inquiry, refusal, actions[number:])
                 return _refused([refusal], left=_with_issues(actions, {number: refusal.issue}))
             refusals.append(refusal)
+    # They come first the next time, else a cluster that never rests is asked about the same few again and again.
+    refusals = [*put_off, *refusals]
     granted = tuple(grants[number] for number in sorted(grants))
     if not refusals:
         return Evaluation(StatusCode.ALLOW, reason=_costs(granted), grants=granted)
@@ -108,8 +111,10 @@ def evaluation_steps(
     left = _with_issues([refusal.action for refusal in refusals], dict(enumerate(issues)))
     if granted:
         code, reason = StatusCode.ALLOW_PARTIAL, _costs(granted)
-        return Evaluation(code, reason=reason, grants=granted, refusals=tuple(refusals), left=left)
-    return _refused(refusals, left=left)
+        return Evaluation(
+            code, reason=reason, grants=granted, refusals=tuple(refusals), left=left, put_off=bool(put_off)
+        )
+    return _refused(refusals, left=left, put_off=bool(put_off))
 
 
 def _sweeps(inquiry: Inquiry) -> tuple[AvailabilityMode, ...]:
@@ -243,7 +248,7 @@ def _deferred(inquiry: Inquiry, action: Action, cap: int) -> Refusal:
     return Refusal(action, StatusCode.DISALLOW_TEMP, Issue(type=IssueType.GENERIC, message=message), inquiry.retry_at)
 
 
-def _refused(refusals: Sequence[Refusal], *, left: tuple[Action, ...]) -> Evaluation:
+def _refused(refusals: Sequence[Refusal], *, left: tuple[Action, ...], put_off: bool = False) -> Evaluation:
     """Nothing is granted: the most hopeful refusal, and the earliest moment at which any may change."""
     best = min(refusals, key=lambda refusal: _HOPE[refusal.code])
     moments = [refusal.deadline for refusal in refusals if refusal.code is best.code and refusal.deadline is not None]
@@ -253,6 +258,7 @@ def _refused(refusals: Sequence[Refusal], *, left: tuple[Action, ...]) -> Evalua
         deadline=min(moments, default=None),
         refusals=tuple(refusals),
         left=left if best.code in _TEMPORARY else (),
+        put_off=put_off,
     )
 
 
