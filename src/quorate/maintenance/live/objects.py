@@ -132,8 +132,9 @@ class LedgerObjects:
             case ChangeKind.REQUEST:
                 self._note_answer(change)
                 _wake(self._requests, change.id)
-                self._requests.wake_all()
-                self._wake_queue()
+                if change.verb in (ChangeVerb.ADDED, ChangeVerb.ENDED):
+                    self._requests.wake_all()
+                    self._wake_queue(self._entries().places.get(change.id, 0))
             case ChangeKind.NOTIFICATION:
                 _wake(self._notifications, change.id)
             case ChangeKind.TASK:
@@ -160,10 +161,12 @@ class LedgerObjects:
         for notice in self._reader.find(Notification, BY_UID, uid):
             self._told.signal.wake(Key("", notice.name))
 
-    def _wake_queue(self) -> None:
-        """Everybody in it may have another place."""
-        for uid in self._entries().request_of:
-            self._wake_asker(uid)
+    def _wake_queue(self, place: int) -> None:
+        """Everybody behind this place has another one now."""
+        entries = self._entries()
+        for uid, entry in entries.request_of.items():
+            if entries.places[entry.id] > place:
+                self._wake_asker(uid)
 
     # What each object shows
 
