@@ -150,3 +150,15 @@ async def test_zero_is_no_limit(desk: Desk) -> None:
     await desk.ask("h1", user="bob", duration=FOREVER)
     for _ in range(5):
         assert (await desk.ask("h2", schedule=True, duration=2**63)).status.code is TEMP
+
+
+async def test_a_permission_that_has_lapsed_takes_no_place(desk: Desk) -> None:
+    await limit(desk, Quotas(actions=1))
+    desk.model.remove_group(0)
+    assert (await desk.ask("h1")).status.code is ALLOW
+    assert (await desk.ask("h2")).status.code is BUSY
+    desk.clock.advance(90)
+    desk.broker.cluster_changed()
+    await desk.settle()
+    assert [entry.lapsed for entry in desk.broker.ledger.permissions] == [True]
+    assert (await desk.ask("h2")).status.code is ALLOW

@@ -74,7 +74,8 @@ def _check_actions(quotas: Quotas, book: Book, user: str, asked: int, retry_at: 
         raise wrong(f"Actions has {asked}: one user may have {allowed} (quotas.actions of the BrokerConfig)")
     waiting = sum(len(entry.actions) for entry in book.requests.values() if entry.owner == user)
     told = sum(len(entry.actions) for entry in book.notifications.values() if entry.owner == user)
-    has = waiting + told + _count(book.permissions.values(), user)
+    in_force = (entry for entry in book.permissions.values() if not entry.lapsed)
+    has = waiting + told + _count(in_force, user)
     if has + asked > allowed:
         raise Declined(
             StatusCode.ERROR_TEMP,
