@@ -79,3 +79,21 @@ async def test_the_name_is_its_users(desk: Desk) -> None:
     assert (answer.status.code, answer.status.reason) == (WRONG, "Run is 'first', which is a run of alice")
     answer = await run(desk, "x" * 129, "h2")
     assert answer.status.reason == "Run has 129 characters: at most 128 are allowed"
+
+
+async def test_a_run_that_was_silent_too_long_does_not_come_back_to_hosts_of_another(desk: Desk) -> None:
+    first = await run(desk, "first", "h1", "h2")
+    await desk.done("alice-p-1")
+    desk.clock.advance(3600)
+    assert (await run(desk, "second", "h2", user="bob")).status.code is ALLOW
+    answer = await desk.check(first.request_id)
+    assert answer.status.code is StatusCode.DISALLOW
+    assert answer.status.reason.startswith("run second of bob is restarting h2 (bob-p-2)")
+    assert (answer.request_id, answer.permissions, desk.broker.ledger.requests) == ("", (), ())
+
+
+async def test_one_that_was_silent_and_is_in_nobodys_way_goes_on(desk: Desk) -> None:
+    first = await run(desk, "first", "h1", "h2")
+    await desk.done("alice-p-1")
+    desk.clock.advance(3600)
+    assert (await desk.check(first.request_id)).status.code is ALLOW

@@ -34,6 +34,7 @@ from quorate.maintenance.messages import (
     PermissionResponse,
     RequestCommand,
     ScheduledRequest,
+    Status,
 )
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import later
@@ -137,6 +138,13 @@ class Requests:
     ) -> PermissionResponse:
         """A stored request, in its turn. What is refused for good is not kept."""
         model = self._core.model
+        if entry.run and not model.blocks(entry.id):
+            # It was silent for so long that another run could begin with its hosts.
+            try:
+                check_run(model, draft.book, entry)
+            except Declined as clash:
+                draft.drop(entry)
+                return PermissionResponse(status=Status(code=StatusCode.DISALLOW, reason=clash.status.reason))
         asking = _again(entry, mode)
         evaluation = await weighed(self._core, asking, draft.now)
         permissions = self._grant(draft, asking, evaluation, entry.id)
