@@ -12,6 +12,7 @@ import pytest
 
 from quorate.api.maintenance.action import HostState, StatusCode
 from quorate.maintenance import slices
+from quorate.maintenance.broker.turns import SHARING
 from quorate.maintenance.messages import Action, PermissionResponse, PlanRequest
 from quorate.maintenance.model.items import Item
 from quorate.maintenance.moments import SECOND
@@ -19,7 +20,7 @@ from quorate.maintenance.nouns import NodeInfo
 from quorate.maintenance.rules import obstacles
 from quorate.maintenance.rules import request as rules
 from quorate.maintenance.rules.inquiry import ACTION_WORK, Inquiry
-from tests.maintenance.broker.desk import ANYONE, Desk
+from tests.maintenance.broker.desk import ANYONE, Desk, StillClock, memory_store, new_model
 
 T = TypeVar("T")
 
@@ -134,6 +135,35 @@ async def test_a_large_question_before_a_long_queue_lets_everybody_through(
         assert 0 < rounds.work <= slices.SLICE + 8 * ACTION_WORK, f"{what}: too much was weighed in one go"
         assert rounds.count > 3, what
         assert rounds.seconds < LONGEST, f"{what}: the loop stood still"
+
+
+class TickingClock(StillClock):
+    """Every look at it takes a while, so that not all decisions share one write."""
+
+    def monotonic(self) -> float:
+        self.ticks = getattr(self, "ticks", 0) + 1
+        return super().monotonic() + self.ticks * SHARING / 20
+
+
+async def test_a_queue_that_grows_lets_everybody_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = TickingClock()
+    desk = Desk(await memory_store(clock), clock, new_model())
+    await desk.broker.start()
+    desk.put(8, HostState.DOWN)
+    before = desk.broker.ledger.revision
+    async with watched(monkeypatch) as rounds:
+        for first in range(0, QUEUED, 73):
+            await asyncio.gather(
+                *(
+                    desk.ask(*HOSTS[:7], user=f"user-{number % USERS}", partial_permission_allowed=True, schedule=True)
+                    for number in range(first, first + 73)
+                )
+            )
+    assert len(desk.broker.ledger.requests) == QUEUED
+    assert desk.broker.ledger.revision - before > 30
+    assert rounds.seconds < LONGEST
+    await desk.broker.close()
+    await desk.store.close()
 
 
 async def test_of_who_is_in_the_way_the_ledger_keeps_a_few_and_the_answer_tells_all(desk: Desk) -> None:
