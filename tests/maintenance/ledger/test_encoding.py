@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from quorate.api import codec
 from quorate.api.maintenance.action import AvailabilityMode, Issue, Marker, StatusCode, TenantPolicy
 from quorate.api.maintenance.broker_ledger import MAX_CONTENTS, BrokerLedger, BrokerLedgerStatus, LedgerCounters
 from quorate.api.meta import ObjectMeta
@@ -22,7 +23,7 @@ from quorate.maintenance.entries import (
     ServedEntry,
     TaskEntry,
 )
-from quorate.maintenance.ledger.encoding import RESERVE, decode, encode
+from quorate.maintenance.ledger.encoding import RESERVE, Encoder, _Contents, decode, encode
 from quorate.maintenance.messages import Action
 from quorate.maintenance.moments import FOREVER
 from tests.maintenance.broker.desk import BEGIN, StillClock, memory_store, replacement, shutdown
@@ -121,3 +122,23 @@ def test_a_full_ledger_has_room_left_for_ending_things() -> None:
         ledger = replace(ledger, permissions=(*ledger.permissions, *more))
     assert not encoded.too_large
     assert MAX_CONTENTS - RESERVE < len(encoded.contents) <= MAX_CONTENTS
+
+
+def test_entries_are_encoded_once_and_the_contents_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, encoded = Encoder(), []
+    encode_ = codec.encode
+
+    def counted(value: object) -> bytes:
+        encoded.append(value)
+        return encode_(value)
+
+    monkeypatch.setattr(codec, "encode", counted)
+    fields = ("revision", "permissions", "requests", "notifications", "tasks", "served", "markers")
+    changed = replace(FULL, revision=13, requests=tuple(replace(each, reason="other") for each in FULL.requests))
+    fewer = replace(changed, revision=14, permissions=())
+    for ledger, entries in ((FULL, None), (changed, len(FULL.requests)), (fewer, 0), (Ledger(), 0), (FULL, None)):
+        encoded.clear()
+        whole = encode_(_Contents(**{name: getattr(ledger, name) for name in fields}))
+        assert zlib.decompress(encoder.encode(ledger).contents) == whole
+        if entries is not None:
+            assert len(encoded) == entries + 1

@@ -25,7 +25,7 @@ from quorate.engine.logs import get_logger
 from quorate.errors import QuorateError
 from quorate.maintenance.broker.core import Core
 from quorate.maintenance.broker.draft import Draft
-from quorate.maintenance.ledger.encoding import encode
+from quorate.maintenance.ledger.encoding import Encoder
 from quorate.maintenance.ledger.keeper import LedgerLost, NotWritten, Unsettled
 
 T = TypeVar("T")
@@ -76,6 +76,7 @@ class Turns:
         self._waiting: deque[_Turn] = deque()
         self._wake = asyncio.Event()
         self._closing = False
+        self._encoder = Encoder()
 
     async def take(self, decide: Callable[[Draft], T], *, weighs: bool) -> T:
         """The function's result, once what it changed is written. Declined if it declines, or cannot be written."""
@@ -190,7 +191,7 @@ class Turns:
     async def _write(self, draft: Draft, turns: list[_Turn]) -> None:
         core = self._core
         draft.book.revision += 1
-        encoded = encode(draft.book.ledger(now=draft.now))
+        encoded = self._encoder.encode(draft.book.ledger(now=draft.now))
         if encoded.too_large or (encoded.full and draft.grew):
             draft.take_back()
             self._refuse_growth(turns)
@@ -242,7 +243,7 @@ class Turns:
             book.revision = revision
             book.counters = draft.book.counters  # numbers that may have been written are not given again
             try:
-                await core.keeper.write(encode(book.ledger(now=core.time.now())))
+                await core.keeper.write(self._encoder.encode(book.ledger(now=core.time.now())))
             except LedgerLost as error:
                 draft.take_back()
                 self._lost(str(error))

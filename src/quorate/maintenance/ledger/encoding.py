@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -52,6 +53,18 @@ class _Contents(Struct):
     markers: tuple[MarkerEntry, ...] = ()
 
 
+class _RawContents(Struct):
+    """The same, with every entry encoded already."""
+
+    revision: int = 0
+    permissions: tuple[msgspec.Raw, ...] = ()
+    requests: tuple[msgspec.Raw, ...] = ()
+    notifications: tuple[msgspec.Raw, ...] = ()
+    tasks: tuple[msgspec.Raw, ...] = ()
+    served: tuple[msgspec.Raw, ...] = ()
+    markers: tuple[msgspec.Raw, ...] = ()
+
+
 class Encoded(Struct):
     """A ledger, ready to be written."""
 
@@ -84,18 +97,41 @@ class Encoded(Struct):
         return patch
 
 
+class Encoder:
+    """Of ledgers that follow one another: entries never change, and most are in the next ledger too."""
+
+    def __init__(self) -> None:
+        #: By identity, of the last ledger; with the entry itself, so that nothing else gets its identity.
+        self._known: dict[int, tuple[Struct, msgspec.Raw]] = {}
+
+    def encode(self, ledger: Ledger) -> Encoded:
+        """Compressed, and measured."""
+        before, self._known = self._known, {}
+        contents = _RawContents(
+            revision=ledger.revision,
+            permissions=self._raw(ledger.permissions, before),
+            requests=self._raw(ledger.requests, before),
+            notifications=self._raw(ledger.notifications, before),
+            tasks=self._raw(ledger.tasks, before),
+            served=self._raw(ledger.served, before),
+            markers=self._raw(ledger.markers, before),
+        )
+        return Encoded(ledger=ledger, contents=zlib.compress(codec.encode(contents), _LEVEL))
+
+    def _raw(
+        self, entries: Iterable[Struct], before: Mapping[int, tuple[Struct, msgspec.Raw]]
+    ) -> tuple[msgspec.Raw, ...]:
+        raw: list[msgspec.Raw] = []
+        for entry in entries:
+            found = before.get(id(entry)) or (entry, msgspec.Raw(codec.encode(entry)))
+            self._known[id(entry)] = found
+            raw.append(found[1])
+        return tuple(raw)
+
+
 def encode(ledger: Ledger) -> Encoded:
-    """Compressed, and measured."""
-    contents = _Contents(
-        revision=ledger.revision,
-        permissions=ledger.permissions,
-        requests=ledger.requests,
-        notifications=ledger.notifications,
-        tasks=ledger.tasks,
-        served=ledger.served,
-        markers=ledger.markers,
-    )
-    return Encoded(ledger=ledger, contents=zlib.compress(codec.encode(contents), _LEVEL))
+    """A single one."""
+    return Encoder().encode(ledger)
 
 
 def decode(found: BrokerLedger) -> Ledger:
