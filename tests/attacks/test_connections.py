@@ -197,6 +197,30 @@ async def test_one_peer_does_not_take_all_places() -> None:
             one.close()
 
 
+@pytest.mark.parametrize("room", [200, 4], ids=["accepted", "turned away"])
+async def test_a_flood_of_connections_leaves_everything_else_its_turn(room: int) -> None:
+    async with serving(ConnectionLimits(total=room, per_peer=room)) as listener:
+        accepted = 0
+        count = listener._server._connections._has_room
+
+        def counted(peer: str) -> bool:
+            nonlocal accepted
+            accepted += 1
+            return count(peer)
+
+        listener._server._connections._has_room = counted  # type: ignore[method-assign]
+        with ExitStack() as ending:
+            for _ in range(100):  # the server's loop does not run meanwhile: all of them wait in the listener's queue
+                ending.enter_context(socket.create_connection(("127.0.0.1", listener.port)))
+            at_once = 0
+            async with asyncio.timeout(10):
+                while accepted < 100:
+                    before = accepted
+                    await asyncio.sleep(0)
+                    at_once = max(at_once, accepted - before)
+            assert at_once <= 2
+
+
 @pytest.mark.usefixtures("hasty")
 async def test_the_probes_of_an_agent_are_held_to_the_same() -> None:
     probes = Probes(Health, CollectorRegistry())

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -189,6 +190,8 @@ class Connections:
 
     async def _accept(self, listener: socket.socket) -> None:
         while True:
+            # While somebody waits to be accepted nothing below does: without this a flood would have the loop to itself.
+            await asyncio.sleep(0)
             try:
                 accepted, address = await self._loop.sock_accept(listener)
             except OSError as error:
@@ -206,24 +209,23 @@ class Connections:
             self._all[connection] = None
             self._of_peer[peer] += 1
             connection.beginning = asyncio.create_task(self._begin(connection, accepted))
+            connection.beginning.add_done_callback(partial(self._begun, connection, accepted))
 
     async def _begin(self, connection: _Connection, accepted: socket.socket) -> None:
-        try:
+        with suppress(OSError, TimeoutError):
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             deadline = HEADERS_DEADLINE if self._tls is not None else None
-            _, protocol = await self._loop.connect_accepted_socket(
+            _, connection.protocol = await self._loop.connect_accepted_socket(
                 self._make, accepted, ssl=self._tls, ssl_handshake_timeout=deadline
             )
-            connection.protocol = protocol
-        except (OSError, TimeoutError):
+
+    def _begun(self, connection: _Connection, accepted: socket.socket, _: asyncio.Task[None]) -> None:
+        """Also where the task was ended before it ran at all."""
+        connection.beginning = None
+        if connection.protocol is None:
             accepted.close()
-        except BaseException:
-            accepted.close()
-            raise
-        finally:
-            connection.beginning = None
-            if connection.gone:
-                self._forget(connection)
+        if connection.gone:
+            self._forget(connection)
 
     def _has_room(self, peer: str) -> bool:
         """Whether one more may come of this peer, if need be in the place of another."""
