@@ -186,11 +186,20 @@ _LABELLED = f"may write only objects with its label {labels.NODE}"
 _NAMED = "may write only objects whose spec names its node"
 _ONLY_STATUS = "may change nothing of it but its status, and take its own finalizer away"
 _ONLY_SPEC = "may change nothing of a Drive but its spec and status"
+_PLAIN_DRIVE = f"makes a Drive with its spec and its label {labels.NODE} alone"
 _KUBELET = "may write its Node only where it made it (quorate.io/registered-by=agent): here a kubelet does"
 _INVENTORY = "may write only the status of its own longhorn Node"
 _EVENTS = "may write only Events in default that its node reports"
 _NOTHING = "may write nothing of this kind"
 _FORBIDDEN = "Forbidden"
+
+
+def _new_drive(**metadata: Any) -> Json:
+    """As an agent makes it."""
+    made = drive("new-0", MINE)
+    made["metadata"].pop("finalizers")
+    made["metadata"] |= metadata
+    return made
 
 
 def _finalizers(*names: str) -> Json:
@@ -241,7 +250,16 @@ AGENT_CASES = [
         Case("change lent", "PATCH", f"{collection}/lent-0", {}, _FORBIDDEN, says=_NAMED),
     )
 ] + [
-    Case("create, mine", "POST", DRIVES, drive("new-0", MINE)),
+    Case("create, mine", "POST", DRIVES, _new_drive()),
+    *(
+        Case(f"create, mine, with {part}", "POST", DRIVES, _new_drive(**{part: value}), _FORBIDDEN, says=_PLAIN_DRIVE)
+        for part, value in (
+            ("annotations", {"maintenance.quorate.io/id": "999999999999"}),
+            ("finalizers", [AGENT]),
+            ("ownerReferences", [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}]),
+            ("labels", {labels.NODE: MINE, "a": "b"}),
+        )
+    ),
     Case("create, theirs", "POST", DRIVES, drive("new-0", THEIRS), _FORBIDDEN, says=_LABELLED),
     Case("create, nobody's", "POST", DRIVES, drive("new-0", NOBODYS), _FORBIDDEN, says=_LABELLED),
     Case("create with another's NodeId", "POST", DRIVES, drive("new-0", MINE, THEIRS), _FORBIDDEN, says=_NAMED),

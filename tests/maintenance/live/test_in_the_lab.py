@@ -226,6 +226,23 @@ def test_numbers_are_given_once_also_across_restarts_and_never_to_two() -> None:
     run(main, seed=1)
 
 
+@pytest.mark.parametrize(
+    ("slip", "least", "most"), [("800000000", 800000001, 800000009), ("999999999999", 1, 1000)], ids=["high", "absurd"]
+)
+def test_a_number_that_somebody_made_up_costs_no_time_and_not_all_numbers(slip: str, least: int, most: int) -> None:
+    async def main(sim: Simulation) -> None:
+        async with broker_lab(sim, Layout(nodes=3)) as lab:
+            await lab.sleep(3)
+            await lab.store.patch(Node, "node-1", patch={"metadata": {"annotations": {BROKER_ID: slip}}})
+            await lab.store.create(Node(metadata=ObjectMeta(name="node-0")))
+            await lab.sleep(3)
+            given = (await lab.store.get(Node, "node-0")).metadata.annotations[BROKER_ID]
+            assert least <= int(given) <= most
+            assert lab.broker_of.broker.ledger.counters.nodes <= most
+
+    run(main, seed=1)
+
+
 def test_a_number_that_two_have_stays_with_the_older() -> None:
     async def main(sim: Simulation) -> None:
         async with broker_lab(sim, Layout(nodes=3)) as lab:

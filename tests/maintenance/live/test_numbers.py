@@ -67,6 +67,13 @@ def test_an_object_that_is_not_there_keeps_the_number_it_had() -> None:
     assert numbers.highest == 7
 
 
+def test_a_number_that_nobody_can_have_been_given_stays_where_it_is_and_moves_no_others() -> None:
+    numbers: Numbers[str] = Numbers()
+    assert numbers.read("a", node("a", "7")) == 7
+    assert numbers.read("b", node("b", "999999999999")) == 999999999999
+    assert numbers.highest == 7
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([None, "1", "2", "3"]), st.booleans()), max_size=30))
 def test_whatever_is_written_no_two_go_by_one_number(history: list[tuple[str, str | None, bool]]) -> None:
     numbers: Numbers[str] = Numbers()

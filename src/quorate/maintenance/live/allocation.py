@@ -160,7 +160,7 @@ class Allocation:
             while any(wanted.values()):
                 taken = dict(zip(self._free, await self._ledger.take_numbers(**wanted), strict=True))
                 for name, numbers in taken.items():
-                    usable = [number for number in numbers if number > self._highest(name)]
+                    usable = numbers[max(0, self._highest(name) + 1 - numbers.start) :]
                     self._free[name].extend(usable[: missing.get(name, 0)])
                     lacking = missing.get(name, 0) - len(usable)
                     wanted[name] = lacking + max(0, self._highest(name) - numbers.stop + 1) if lacking > 0 else 0

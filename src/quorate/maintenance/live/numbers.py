@@ -18,6 +18,9 @@ N = TypeVar("N", bound=str)
 
 #: More digits than any number that is ever given: what somebody has made up is not believed.
 _DIGITS = 12
+#: Above this a number stays with its object, and none is given above it on its account: a slip of a hand is not to use
+#: up, for good, the numbers that there are. No cluster has ever given so many.
+_FAR = 10**9
 
 
 def number_on(obj: Resource | None) -> int | None:
@@ -34,7 +37,7 @@ class Numbers(Generic[N]):
     def __init__(self) -> None:
         #: Grows whenever something goes by another number than before.
         self.version = 0
-        #: The highest that was seen on any object.
+        #: The highest that was seen on any object, but for those that nobody can have been given.
         self.highest = 0
         #: Whose number is somebody else's.
         self.disputed: set[N] = set()
@@ -54,7 +57,8 @@ class Numbers(Generic[N]):
     def read(self, name: N, obj: Resource | None) -> int:
         """Note what is written on an object, if it is there; returns the number that it goes by."""
         written = number_on(obj)
-        self.highest = max(self.highest, written or 0)
+        if written is not None and written <= _FAR:
+            self.highest = max(self.highest, written)
         if obj is not None and written is not None and self._names.get(written, name) != name:
             self.disputed.add(name)
         else:

@@ -7,7 +7,8 @@ objects that they reach it may write what is its node's (``admission_of``; the s
 | object                  | made                  | changed                                     | its status          |
 |-------------------------|-----------------------|---------------------------------------------|---------------------|
 | RVR, LLV, LVG, DRBDROp  | never                 | its own finalizer is taken away             | of its node         |
-| Drive                   | of its node           | of its node: spec                           | of its node         |
+| Drive                   | of its node, with its | of its node: spec                           | of its node         |
+|                         | label alone           |                                             |                     |
 | Lease                   | ``quorate-agent-…``   | the same                                    |                     |
 | core Node               | its own               | its own, if an agent made it: labels        | the same            |
 | longhorn Node           | never                 | never                                       | its own             |
@@ -152,9 +153,13 @@ def _why_not_of_the_node(node: str, attempt: Attempt) -> str:
         return f"may write only objects with its label {labels.NODE}"
     if not _are(attempt, _said_node, node):
         return "may write only objects whose spec names its node"
-    if attempt.status or attempt.old is None:
+    if attempt.status:
         return ""
     changed = _changed(attempt)
+    if attempt.old is None:
+        # Annotations are for people and controllers: what a Drive is called by the broker, say.
+        plain = changed <= {"spec", "labels"} and set(attempt.subject.typed.metadata.labels) == {labels.NODE}
+        return "" if plain else f"makes a Drive with its spec and its label {labels.NODE} alone"
     if kind is Drive.KIND:
         return "may change nothing of a Drive but its spec and status" if changed - {"spec"} else ""
     assert attempt.new is not None
