@@ -221,6 +221,23 @@ async def test_an_agent_writes_what_is_its_nodes_and_nothing_else(engine: Engine
     assert await _wrong(engine.other, KUBELET_CASES, words=engine.has_words) == []
 
 
+async def test_the_status_of_a_node_is_no_way_to_its_metadata(engine: Engine) -> None:
+    """A real server stores metadata that is sent there; the facade reads none of it."""
+    before = (await engine.admin.request("GET", f"{NODES}/{MINE}")).body["metadata"]
+    for part, value in (
+        ("labels", {"node-role.kubernetes.io/x": ""}),
+        ("labels", {"a": "b"}),
+        ("annotations", {"maintenance.quorate.io/id": "7"}),
+        ("finalizers", ["a.b/c"]),
+        ("ownerReferences", [{"apiVersion": "v1", "kind": "Node", "name": "n9", "uid": "u"}]),
+    ):
+        changes = {"metadata": {part: value}, "status": {"nodeInfo": {"bootID": "b"}}}
+        answer = await engine.agent.request("PATCH", f"{NODES}/{MINE}/status", changes, content_type=MERGE)
+        assert answer.code in (200, 403), answer.body
+        after = (await engine.admin.request("GET", f"{NODES}/{MINE}")).body["metadata"]
+        assert after.get(part) == before.get(part), f"{part} of a Node were set through its status"
+
+
 async def test_an_agent_reads_what_its_role_says(engine: Engine) -> None:
     if engine.by_role:
         assert await _wrong(engine.agent, READ_CASES) == []
