@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
@@ -176,6 +177,40 @@ def test_without_its_secret_a_member_that_runs_goes_on_and_says_what_it_lacks() 
             await lab.until_ready()
 
     run(main, seed=4)
+
+
+@pytest.mark.parametrize("data", [None, {"shared-secret": None, "another": "eA=="}, {"shared-secret": "%%%"}])
+def test_a_secret_that_cannot_be_read_is_not_given_another_value(data: dict[str, str | None] | None) -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await formed(lab)
+            before = in_files(lab)
+            await lab.store.patch(SecretObject, NAME, names.NAMESPACE, patch={"data": data})
+            spoiled = await lab.store.get(SecretObject, NAME, names.NAMESPACE)
+            await lab.sleep(60)
+            assert (await lab.store.get(SecretObject, NAME, names.NAMESPACE)).data == spoiled.data
+            assert in_files(lab) == before
+            value = base64.b64encode(next(iter(before.values())).encode()).decode()
+            await lab.store.patch(SecretObject, NAME, names.NAMESPACE, patch={"data": {"shared-secret": value}})
+            await lab.sleep(60)
+            assert in_files(lab) == before
+            await lab.until_ready()
+
+    run(main, seed=5)
+
+
+def test_who_may_read_a_secret_is_kept_in_step_also_while_it_is_lost() -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim) as lab:
+            await formed(lab)
+            await lab.store.delete(SecretObject, NAME, names.NAMESPACE)
+            await lab.store.patch(SecretObject, NAME, names.NAMESPACE, patch={"metadata": {"finalizers": None}})
+            await lab.store.patch(RoleBinding, NAME, names.NAMESPACE, patch={"subjects": []})
+            await lab.sleep(10)
+            assert await kept(lab) == ["Role", "RoleBinding"]
+            assert await users(lab) == await nodes_of_members(lab)
+
+    run(main, seed=6)
 
 
 def _fresh(secret: SecretObject) -> ObjectMeta:

@@ -8,8 +8,9 @@ its replicas hold the Secret's name (``names.shared_secret``), with ``Status`` t
 | Secret | empty              | not there    | made, with a new value, before the members are introduced            |
 | Secret | a value            | not there    | made, with that value                                                |
 | Secret | a value            | the same     | the field gets its name: no member reconnects, the value is the same |
-| Secret | its name           | not there    | made, if no member was ever told it; otherwise it is lost: members   |
-|        |                    |              | go on, and agents that need it say so (``SecretUnreadable``)         |
+| Secret | its name           | not there,   | made, if no member was ever told it; otherwise it is lost: members   |
+|        |                    | or no value  | go on, and agents that need it say so (``SecretUnreadable``). Who    |
+|        |                    |              | may read it is kept in step meanwhile                                |
 | Status | its name           | there        | the field gets the value                                             |
 | Status | a value            | there        | deleted, when no replica's config names it any more                  |
 | any    | no volume          | there        | deleted                                                              |
@@ -116,8 +117,13 @@ def decide(keeping: Keeping, _: datetime, random: Random) -> Plan:
         return _plan(_taken_away(keeping))
     if rv.deleting:
         return NOTHING  # what there is goes with it
-    if keeping.secret is None and refers and any(each.status.datamesh_revision > 1 for each in keeping.replicas):
-        return NOTHING  # another value would part the members; those who need it say that it is gone
+    if (
+        refers
+        and _value(keeping.secret) is None
+        and any(each.status.datamesh_revision > 1 for each in keeping.replicas)
+    ):
+        # Another value would part the members; those who need it say that it is gone, and read it when it is back.
+        return _plan(_readers(keeping))
     if keeping.secret is not None and keeping.secret.deleting and given is None:
         # Of an earlier volume of that name.
         return Plan(writes=(ReleaseFinalizer(keeping.secret, finalizers.CONTROLLER, after=()),))
