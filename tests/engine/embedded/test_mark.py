@@ -17,7 +17,7 @@ import pytest
 
 from quorate.engine.embedded import EmbeddedStore, Page, mark
 from quorate.engine.embedded.mark import HighWater, Mark
-from quorate.errors import Expired, StorageDamaged
+from quorate.errors import Expired, StorageDamaged, StorageFailure
 from tests.engine.embedded.support import WIDGET, open_store, widget
 
 ROOT = Path(__file__).parents[3]
@@ -201,6 +201,28 @@ async def test_a_database_of_before_there_were_marks_gets_one(path: Path) -> Non
     found = Mark(path).read()
     assert found is not None
     assert (found.acknowledged, found.closed) == (last, True)
+
+
+@pytest.mark.parametrize("at", ["create", "begin"])
+async def test_a_database_of_before_there_were_marks_may_be_interrupted_while_it_gets_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    store = await opened(path)
+    await store.create_raw(WIDGET, widget("a"))
+    await store.close()
+    Mark(path).path.unlink()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("DELETE FROM meta WHERE key = 'marked'")
+    connection.close()
+
+    def interrupt(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Mark, at, interrupt)
+    with pytest.raises(StorageFailure):
+        await opened(path)
+    monkeypatch.undo()
+    assert [record.name for record in (await reread(path)).records] == ["a"]
 
 
 @pytest.mark.crash

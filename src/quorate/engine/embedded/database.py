@@ -261,6 +261,9 @@ class Database:
             self._writer.executescript(_ERASING)
             notes = self.notes()
             if notes.get("marked") is None:
+                # First the mark: a database that says it had one, and has none, has lost it.
+                if not self._mark.path.exists():
+                    self._mark.create()
                 # In the database file itself, where the loss of the write-ahead log does not reach it.
                 self.note({"marked": "1"})
                 self.checkpoint("TRUNCATE")
