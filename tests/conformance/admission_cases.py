@@ -320,3 +320,32 @@ READ_CASES = [
     Case("the broker's ledger", "GET", "/apis/maintenance.quorate.io/v1alpha1/brokerledgers", None, _FORBIDDEN),
     Case("the cluster's settings", "GET", "/apis/quorate.io/v1alpha1/clusterconfigs"),
 ]
+
+_RVRS = {"group": "storage.deckhouse.io", "resource": "replicatedvolumereplicas"}
+_DRIVES = {"group": "csi-baremetal.dell.com", "resource": "drives"}
+#: What the agent of n1 is told when it asks whether it may: the attributes of the question, and the answer.
+CAN_I: list[tuple[Json, bool]] = [
+    ({"verb": "list", **_RVRS}, True),
+    ({"verb": "patch", **_RVRS}, True),
+    ({"verb": "create", **_RVRS}, False),
+    ({"verb": "delete", **_RVRS}, False),
+    ({"verb": "*", **_RVRS}, False),
+    ({"verb": "patch", **_RVRS, "subresource": "status"}, True),
+    ({"verb": "update", **_RVRS, "subresource": "status"}, False),
+    ({"verb": "patch", **_RVRS, "subresource": "scale"}, False),
+    ({"verb": "create", **_DRIVES}, True),
+    ({"verb": "delete", **_DRIVES, "name": "mine-0"}, False),
+    ({"verb": "list", "group": "storage.deckhouse.io", "resource": "replicatedvolumes"}, False),
+    ({"verb": "get", "resource": "secrets", "namespace": "quorate-system"}, False),
+    ({"verb": "get", "resource": "secrets", "namespace": "quorate-system", "name": "quorate-drbd-none"}, False),
+    ({"verb": "create", "resource": "events", "namespace": "default"}, True),
+    ({"verb": "get", "resource": "nodes"}, True),
+    ({"verb": "delete", "resource": "nodes"}, False),
+    ({"verb": "list", "group": "no.such.group", "resource": "things"}, False),
+    ({"verb": "*", "group": "*", "resource": "*"}, False),
+    ({"verb": "create", "group": "authorization.k8s.io", "resource": "selfsubjectaccessreviews"}, True),
+    ({"verb": "get", "path": "/version"}, True),
+    ({"verb": "get", "path": "/apis/storage.deckhouse.io"}, True),
+    ({"verb": "get", "path": "/metrics"}, False),
+    ({"verb": "post", "path": "/version"}, False),
+]

@@ -33,6 +33,7 @@ from quorate.server.kubernetes.admission import AGENT_VERBS
 from quorate.volumes.volume.shared_secrets import Keeping, decide
 from tests.conformance.admission_cases import (
     AGENT_CASES,
+    CAN_I,
     INVENTORIES,
     KUBELET_CASES,
     LABEL_CASES,
@@ -45,6 +46,7 @@ from tests.conformance.admission_cases import (
     READ_CASES,
     THEIRS,
     Case,
+    Json,
     inventory,
     lease,
     namespace,
@@ -269,6 +271,8 @@ async def test_only_the_agents_that_a_secret_names_read_it(engine: Engine) -> No
         assert found.code == 200, found.body
         assert len(base64.b64decode(found.body["data"]["shared-secret"])) == 32
         assert (await engine.other.request("GET", path)).code == 403
+        made = await engine.admin.request("POST", f"{rbac}/rolebindings", _binding_to_another_role("another", "n1"))
+        assert made.code == 201, made.body
         assert (await engine.agent.request("GET", f"{secrets}/another")).code == 403
         assert (await engine.agent.request("GET", secrets)).code == 403
         assert (await engine.agent.request("GET", secrets, query={"watch": "1", "timeoutSeconds": "1"})).code == 403
@@ -277,8 +281,24 @@ async def test_only_the_agents_that_a_secret_names_read_it(engine: Engine) -> No
         assert (await engine.agent.request("GET", f"{rbac}/rolebindings/quorate-drbd-v")).code == 403
     finally:
         await engine.admin.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
-        for each in (path, f"{rbac}/roles/quorate-drbd-v", f"{rbac}/rolebindings/quorate-drbd-v"):
+        for each in (
+            path,
+            f"{rbac}/roles/quorate-drbd-v",
+            f"{rbac}/rolebindings/quorate-drbd-v",
+            f"{rbac}/rolebindings/another",
+        ):
             await engine.admin.request("DELETE", each)
+
+
+def _binding_to_another_role(name: str, node: str) -> Json:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "of-something-else"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": f"system:quorate:agent:{node}"}],
+    }
 
 
 def _volume_on(node: str) -> ReplicatedVolume:
@@ -300,6 +320,47 @@ def test_both_engines_give_agents_the_same_verbs() -> None:
         ours |= {f"{kind.group}/{kind.plural}": set(of_object)} if of_object else {}
         ours |= {f"{kind.group}/{kind.plural}/status": set(of_status)} if of_status else {}
     assert found == ours
+
+
+async def test_an_agent_is_told_what_it_may_do(engine: Engine) -> None:
+    if not engine.by_role:
+        return  # where agents may do everything, that is what they are told
+
+    async def may(who: Wire, attributes: Json) -> bool:
+        part = "nonResourceAttributes" if "path" in attributes else "resourceAttributes"
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {part: attributes},
+        }
+        answer = await who.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+        assert answer.code == 201, answer.body
+        allowed: bool = answer.body["status"]["allowed"]
+        return allowed
+
+    assert [asked for asked, told in CAN_I if await may(engine.agent, asked) is not told] == []
+    assert all([await may(engine.admin, asked) for asked, _ in CAN_I])
+
+
+async def test_an_agent_is_told_the_verbs_of_its_role(engine: Engine) -> None:
+    if not engine.by_role:
+        return
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "quorate-system"},
+    }
+    answer = await engine.agent.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review)
+    assert answer.code == 201, answer.body
+    told: dict[str, set[str]] = {}
+    for rule in answer.body["status"]["resourceRules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                told.setdefault(f"{group}/{resource}", set()).update(rule["verbs"])
+    for kind, (of_object, of_status) in AGENT_VERBS.items():
+        assert told.get(f"{kind.group}/{kind.plural}") == set(of_object)
+        assert told.get(f"{kind.group}/{kind.plural}/status", set()) == set(of_status)
+    assert "*/*" not in told
 
 
 async def test_an_agent_can_ask_who_it_is(engine: Engine) -> None:

@@ -190,7 +190,7 @@ class Connections:
 
     async def _accept(self, listener: socket.socket) -> None:
         while True:
-            # While somebody waits to be accepted nothing below does: without this a flood would have the loop to itself.
+            # While somebody waits to be accepted nothing below gives way: a flood would have the loop to itself.
             await asyncio.sleep(0)
             try:
                 accepted, address = await self._loop.sock_accept(listener)

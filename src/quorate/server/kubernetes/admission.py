@@ -70,16 +70,23 @@ _KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 _OF_A_MACHINE: Final = frozenset({"kubernetes.io/hostname", labels.ZONE})
 
 
+def may(caller: Caller, verb: str, target: Target, store: EmbeddedStore) -> bool:
+    """Whether somebody has got the verb."""
+    if not caller.agent_of:
+        return True
+    of_object, of_status = AGENT_VERBS.get(target.kind, (frozenset(), frozenset()))
+    if target.subresource:
+        return target.subresource == "status" and verb in of_status
+    return verb in of_object or (
+        target.kind is SecretObject.KIND and verb == "get" and _is_named(caller, target.name, target.namespace, store)
+    )
+
+
 def authorize(caller: Caller, verb: str, target: Target, store: EmbeddedStore) -> None:
     """Raises Forbidden when somebody has not got the verb, in the words of a real server."""
-    if not caller.agent_of:
+    if may(caller, verb, target, store):
         return
     kind = target.kind
-    of_object, of_status = AGENT_VERBS.get(kind, (frozenset(), frozenset()))
-    if verb in (of_status if target.subresource else of_object):
-        return
-    if kind is SecretObject.KIND and verb == "get" and _is_named(caller, target, store):
-        return
     resource = f"{kind.plural}/{target.subresource}" if target.subresource else kind.plural
     where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
     quoted = f' "{target.name}"' if target.name else ""
@@ -90,14 +97,16 @@ def authorize(caller: Caller, verb: str, target: Target, store: EmbeddedStore) -
     raise Forbidden(message, group=kind.group, kind=kind.plural, name=target.name)
 
 
-def _is_named(caller: Caller, target: Target, store: EmbeddedStore) -> bool:
+def _is_named(caller: Caller, name: str, namespace: str, store: EmbeddedStore) -> bool:
     """Whether a RoleBinding gives it this very Secret to read. Of all roles only those of volumes are looked at."""
     try:
-        binding = store.read(RoleBinding.KIND, target.name, target.namespace).typed
+        binding = store.read(RoleBinding.KIND, name, namespace).typed
     except NotFound:
         return False
     assert isinstance(binding, RoleBinding)
-    return any((subject.kind, subject.name) == ("User", caller.user) for subject in binding.subjects)
+    # A volume's Secret, its Role and its RoleBinding have one name.
+    named = any((subject.kind, subject.name) == ("User", caller.user) for subject in binding.subjects)
+    return named and (binding.role_ref.kind, binding.role_ref.name) == ("Role", name)
 
 
 def admission_of(caller: Caller) -> Admit:

@@ -25,9 +25,9 @@ from quorate.server.kubernetes.health import report
 from quorate.server.kubernetes.metrics import RequestMetrics
 from quorate.server.kubernetes.negotiation import clauses
 from quorate.server.kubernetes.paths import Kinds, Target
-from quorate.server.kubernetes.requests import CALLER, MAX_BODY
+from quorate.server.kubernetes.requests import CALLER, MAX_BODY, read_tree
 from quorate.server.kubernetes.resources import Resources
-from quorate.server.kubernetes.reviews import review
+from quorate.server.kubernetes.reviews import Reviews
 from quorate.server.kubernetes.watching import Watches
 
 Json = dict[str, Any]
@@ -62,6 +62,7 @@ class Facade:
         self._metrics = RequestMetrics(registry)
         self._watches = Watches(store, chance)
         self._resources = Resources(store, clock, self._watches)
+        self._reviews = Reviews(self._kinds, store)
         self._documents = openapi.documents(self._kinds)
 
     def application(self) -> web.Application:
@@ -200,10 +201,10 @@ class Facade:
         rest = request.match_info["rest"]
         target = self._kinds.resolve(group, version, rest)
         if target is None:
-            if request.method == "POST":
-                answer = review(group, version, rest, request[CALLER])
-                if answer is not None:
-                    return _json(answer, code=201)
+            if request.method == "POST" and self._reviews.has(group, version, rest):
+                caller = request[CALLER]
+                body = (await read_tree(request)).value if caller.agent_of else None
+                return _json(self._reviews.answer(group, version, rest, caller, body), code=201)
             return _nothing_there()
         if target.kind.namespaced and not target.namespace and request.method not in ("GET", "HEAD"):
             return _nothing_there()
