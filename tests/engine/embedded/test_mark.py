@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from quorate.engine.embedded import EmbeddedStore, Page, mark
+from quorate.engine.embedded import EmbeddedStore, Page, database, mark
 from quorate.engine.embedded.mark import HighWater, Mark
 from quorate.errors import Expired, StorageDamaged, StorageFailure
 from tests.engine.embedded.support import WIDGET, open_store, widget
@@ -279,3 +280,64 @@ async def test_commits_wait_for_the_disk(path: Path) -> None:
     assert writer.execute("PRAGMA synchronous").fetchone() == (2,), "FULL"
     assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     await store.close()
+
+
+async def test_a_mark_that_does_not_reach_the_disk_is_told_of_until_it_does(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(path)
+
+    def refuse(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    store._database.sync_mark()
+    store._database.acknowledge(1)
+    assert any("cannot be written: Input/output error" in problem for problem in store.problems())
+    monkeypatch.undo()
+    store._database.sync_mark()
+    assert store.problems() == ()
+    await store.close()
+
+
+async def test_an_empty_database_without_a_mark_begins_above_all_that_may_have_been_handed_out(path: Path) -> None:
+    path.touch()
+    with pytest.raises(StorageDamaged, match="is empty"):
+        await opened(path)
+    store = await opened(path, accept_loss=True)
+    version = (await store.create_raw(WIDGET, widget())).record.version
+    assert version > mark.UNKNOWN
+    await store.close()
+    assert [record.version for record in (await reread(path)).records] == [version]
+
+
+async def test_what_was_lost_before_is_kept_when_something_is_lost_again(path: Path) -> None:
+    for time in ("first", "second", "third"):
+        store = await opened(path)
+        await store.create_raw(WIDGET, widget())
+        await store.close()
+        path.unlink()
+        wal(path).write_text(time)
+        store = await opened(path, accept_loss=True)
+        await store.close()
+    kept = sorted(file.read_text() for file in path.parent.glob("*-wal.lost*"))
+    assert kept == ["first", "second", "third"]
+
+
+async def test_going_on_without_what_is_missing_is_told_and_so_is_that_nothing_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Mock()
+    monkeypatch.setattr(database, "_log", log)
+    store = await opened(path)
+    last = (await store.create_raw(WIDGET, widget())).record.version
+    await store.close()
+    path.unlink()
+    log.warning.assert_not_called()
+    await (await opened(path, accept_loss=True)).close()
+    (call,) = log.warning.call_args_list
+    assert "goes on without them" in call.args[0]
+    assert f"is missing, and changes up to version {last} were acknowledged" in call.kwargs["why"]
+    await (await opened(path, accept_loss=True)).close()
+    _, call = log.warning.call_args_list
+    assert "nothing is missing" in call.args[0]

@@ -29,7 +29,10 @@ import msgspec
 
 from quorate.engine.embedded.lock import FileLock
 from quorate.engine.embedded.mark import UNKNOWN, HighWater, Mark, UnreadableMark, sync_directory
+from quorate.engine.logs import get_logger
 from quorate.errors import StorageDamaged, StorageFailure, StorageFull
+
+_log = get_logger(__name__)
 
 #: Tells our files from other SQLite files: "Qrtm" in the header.
 APPLICATION_ID = 0x5172746D
@@ -116,6 +119,10 @@ class Database:
         self.name = "the database in memory" if path is None else str(path)
         self._path = path
         self._accept_loss = accept_loss
+        #: What was found missing, and accepted.
+        self._lost = ""
+        #: Whether nobody knows which versions were handed out: neither the database nor its mark is there.
+        self._unknown = False
         self._mark: Mark | None = None
         self._unmoved = 0
         self._appended = 0
@@ -164,9 +171,11 @@ class Database:
                 f"{self.name} {what}{_promise(promised)}. {_GO_ON}"
                 + ("" if promised else ", or remove it to begin anew")
             )
+        self._unknown = promised is None
+        self._go_on_without(f"it {what}{_promise(promised)}")
         for leftover in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
             if leftover.exists():
-                leftover.replace(leftover.with_name(f"{leftover.name}.lost"))
+                leftover.replace(_free_name(leftover))
 
     def _promised(self) -> HighWater | UnreadableMark | None:
         """What the mark says; None when there is none, or nothing was promised yet."""
@@ -184,6 +193,14 @@ class Database:
         """
         if self._mark is None:
             return version
+        going_on = self._resumed(version, self._mark, marked=marked)
+        if self._accept_loss and not self._lost:
+            _log.warning("nothing is missing in the database: take --accept-loss away", database=self.name)
+        return going_on
+
+    def _resumed(self, version: int, mark: Mark, *, marked: bool) -> int:
+        if self._unknown:
+            return version + UNKNOWN
         promised = self._promised()
         if isinstance(promised, HighWater):
             if version < promised.acknowledged:
@@ -196,15 +213,25 @@ class Database:
                 return promised.reserved
             # Without an orderly end the last acknowledgements may be missing in the mark as well: no version twice.
             return version if promised.exact else max(version, promised.reserved)
-        if promised is None and (not marked or self._mark.path.exists()):
+        if promised is None and (not marked or mark.path.exists()):
             return version
         how = f"cannot be read ({promised})" if promised is not None else "is missing"
-        self._lose(f"its mark {self._mark.path} {how}, so nobody knows whether all that was acknowledged is there")
+        self._lose(f"its mark {mark.path} {how}, so nobody knows whether all that was acknowledged is there")
         return version + UNKNOWN
 
     def _lose(self, what: str) -> None:
         if not self._accept_loss:
             raise StorageDamaged(f"{self.name} is damaged: {what}. It was left as it is. {_GO_ON}")
+        self._go_on_without(what)
+
+    def _go_on_without(self, what: str) -> None:
+        if not self._lost:
+            _log.warning(
+                "acknowledged changes are missing, and --accept-loss goes on without them: take it away now",
+                database=self.name,
+                why=what,
+            )
+        self._lost = what
 
     def _inspect(self, reader: sqlite3.Connection) -> None:
         (application,) = reader.execute("PRAGMA application_id").fetchone()
@@ -410,6 +437,16 @@ def _promise(promised: HighWater | UnreadableMark | None) -> str:
     if isinstance(promised, HighWater):
         return f", and changes up to version {promised.acknowledged} were acknowledged"
     return "" if promised is None else f", and its mark cannot be read ({promised})"
+
+
+def _free_name(path: Path) -> Path:
+    """For what is left of a file that was lost; what was left of it another time stays."""
+    lost = path.with_name(f"{path.name}.lost")
+    number = 1
+    while lost.exists():
+        number += 1
+        lost = path.with_name(f"{path.name}.lost.{number}")
+    return lost
 
 
 def _create(path: Path, mark: Mark) -> None:

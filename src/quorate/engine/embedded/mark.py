@@ -59,13 +59,19 @@ class Mark:
 
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(f"{database.name}.mark")
-        #: Why it is not up to date, if it is not.
-        self.problem = ""
+        #: Why it could not be written the last time, or brought to the disk; empty when it could.
+        self._unwritten = ""
+        self._unsynced = ""
         self._file = -1
         self._reserved = 0
         self._acknowledged = 0
         #: How much of that is on the disk.
         self.synced = 0
+
+    @property
+    def problem(self) -> str:
+        """Why it is not up to date; empty while it is."""
+        return self._unwritten or self._unsynced
 
     def read(self) -> HighWater | None:
         """What it says; None when there is none. Raises UnreadableMark, or OSError."""
@@ -107,10 +113,10 @@ class Mark:
             return
         try:
             os.pwrite(self._file, _line("acknowledged", version), 0)
-            self.problem = ""
+            self._unwritten = ""
         except OSError as error:
             # What is acknowledged is in the database all the same; only a later loss of it could go unnoticed.
-            self.problem = f"{self.path} cannot be written: {error.strerror or error}"
+            self._unwritten = f"{self.path} cannot be written: {error.strerror or error}"
         self._acknowledged = version
 
     def reserve(self, version: int) -> None:
@@ -129,8 +135,9 @@ class Mark:
         if self._file >= 0:
             try:
                 os.fdatasync(self._file)
+                self._unsynced = ""
             except OSError as error:
-                self.problem = f"{self.path} cannot be written: {error.strerror or error}"
+                self._unsynced = f"{self.path} cannot be written: {error.strerror or error}"
         self.synced = acknowledged
 
     def close(self, *, orderly: bool) -> None:
@@ -143,7 +150,7 @@ class Mark:
                 os.pwrite(file, _line("reserved", self._reserved, "closed", "boot="), _SECTOR)
             os.fsync(file)
         except OSError as error:
-            self.problem = f"{self.path} cannot be written: {error.strerror or error}"
+            self._unsynced = f"{self.path} cannot be written: {error.strerror or error}"
         finally:
             os.close(file)
 
