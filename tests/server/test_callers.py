@@ -50,6 +50,13 @@ def test_what_is_no_nodes_name_gets_no_token(tokens: AgentTokens, tmp_path: Path
     assert not list(tmp_path.rglob("*"))
 
 
+def test_a_copy_of_a_token_does_not_make_its_agent_somebody_else(tokens: AgentTokens, tmp_path: Path) -> None:
+    token = tokens.token("node-1")
+    for copy in ("node-1.bak", "node-1.old"):
+        (tmp_path / "agents" / copy).write_text(token)
+    assert AgentTokens(tmp_path / "agents").node_of(token) == "node-1"
+
+
 def test_an_agent_is_known_on_a_guarded_server_and_on_an_open_one(tokens: AgentTokens) -> None:
     for access in (Access(None, tokens.node_of), Access("the administrator's", tokens.node_of)):
         headers = {"Host": "127.0.0.1", "Authorization": f"Bearer {tokens.token('n1')}"}

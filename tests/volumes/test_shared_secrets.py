@@ -13,8 +13,11 @@ from quorate.api.codec import encode
 from quorate.api.core import Role, RoleBinding, SecretObject
 from quorate.api.finalizers import CONTROLLER
 from quorate.api.meta import ObjectMeta, VolumeName
+from quorate.api.secret import Secret
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
+from quorate.api.struct import replace
+from quorate.engine import Patch
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from tests.volumes.laboratory import VolumeLab, volume_lab
@@ -215,3 +218,10 @@ def test_who_may_read_a_secret_is_kept_in_step_also_while_it_is_lost() -> None:
 
 def _fresh(secret: SecretObject) -> ObjectMeta:
     return ObjectMeta(name=secret.name, namespace=secret.namespace, labels=secret.metadata.labels)
+
+
+def test_a_write_that_is_shown_does_not_show_the_secret_in_it() -> None:
+    observed = SecretObject(metadata=ObjectMeta(name=NAME, namespace=names.NAMESPACE))
+    write = Patch(observed, replace(observed, data={names.SECRET_KEY: Secret("cGxhaW4=")}))
+    assert write.patch == {"data": {names.SECRET_KEY: "cGxhaW4="}}
+    assert "cGxhaW4=" not in repr(write)

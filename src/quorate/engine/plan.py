@@ -84,8 +84,8 @@ class Patch(_OfDifference):
     intended: Resource
     #: Only if nobody has written the object since it was observed.
     if_unchanged: bool = False
-    #: The difference, as a merge patch.
-    patch: Mapping[str, Any] = field(init=False)
+    #: The difference, as a merge patch; not shown: in it a secret is plain.
+    patch: Mapping[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_same_object(self, self.observed, self.intended)
@@ -102,8 +102,8 @@ class PatchStatus(_OfDifference):
     intended: Resource
     #: Only if nobody has written the object since it was observed.
     if_unchanged: bool = False
-    #: The difference of status, as a merge patch.
-    patch: Mapping[str, Any] = field(init=False)
+    #: The difference of status, as a merge patch; not shown either.
+    patch: Mapping[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_same_object(self, self.observed, self.intended)

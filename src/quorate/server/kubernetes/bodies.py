@@ -46,7 +46,7 @@ MAX_KEY = 1024
 MAX_YAML = 256 * 1024
 #: Paths of repeated keys that are told of: as many as a real API server reports.
 MAX_REPEATED = 100
-#: A body of fewer bytes is within these bounds, or near enough.
+#: JSON of fewer bytes is within these bounds, or near enough, but for how deep it lies: that is counted always.
 _SMALL = 16 * 1024
 #: The longest number that is one: a float of 64 bits has at most 17 digits that matter.
 _LONGEST_NUMBER = 400
@@ -88,7 +88,7 @@ def parse_json(data: bytes) -> Parsed:
         raise ValueError("half of a surrogate pair is not text") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if len(data) > _SMALL:
+    if len(data) > _SMALL or data.count(b"{") + data.count(b"[") > MAX_DEPTH:
         check_bounds(value)
     return Parsed(value, _paths(value, repeated))
 
@@ -104,8 +104,7 @@ def parse_yaml(data: bytes) -> Parsed:
         raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if len(data) > _SMALL:
-        check_bounds(value)
+    check_bounds(value)
     return Parsed(value, _paths(value, loader.repeated))
 
 

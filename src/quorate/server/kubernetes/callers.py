@@ -95,6 +95,8 @@ class AgentTokens:
         self._read_at = -math.inf
         self._changed = -1
         self._nodes: dict[bytes, str] = {}
+        #: Files with the token of another that have been told of.
+        self._copies: set[str] = set()
 
     def token(self, node: str) -> str:
         """The token of a node's agent, made if there is none yet."""
@@ -141,8 +143,15 @@ class AgentTokens:
             names = [path for path in sorted(self._directory.iterdir()) if _NODE_NAME.fullmatch(path.name)]
         except OSError:  # there is no agent yet
             return {}
-        found = {self._digest_of(path): path.name for path in names}
-        found.pop(b"", None)
+        found: dict[bytes, str] = {}
+        for path in names:
+            digest = self._digest_of(path)
+            if not digest:
+                continue
+            first = found.setdefault(digest, path.name)
+            if first != path.name and path.name not in self._copies:
+                self._copies.add(path.name)
+                _log.warning("two agents have one token, and the first is believed", node=first, copy=str(path))
         return found
 
     def _digest_of(self, path: Path) -> bytes:
