@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from quorate.maintenance.messages import (
     PermissionResponse,
     Status,
 )
-from quorate.server.broker import Access, GrpcListener, rpc_health, serve_grpc
+from quorate.server.broker import Access, GrpcListener, rpc, rpc_health, serve_grpc
 from quorate.server.broker.proto import cms_pb2
 from tests.server.broker.fake import FakeBroker
 
@@ -187,3 +188,16 @@ async def test_a_watch_for_nobody_who_can_be_is_refused(channel: grpc.aio.Channe
 async def test_a_port_that_is_taken(listener: GrpcListener, broker: FakeBroker) -> None:
     with pytest.raises(CannotListen, match=f"cannot listen on 127.0.0.1 port {listener.port}"):
         await serve_grpc(broker.as_broker, Access(), host="127.0.0.1", port=listener.port)
+
+
+async def test_a_connection_on_which_nothing_is_asked_is_let_go(
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "_IDLE", 200)
+    listener = await serve_grpc(broker.as_broker, Access(), host="127.0.0.1", port=0)
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{listener.port}") as channel, asyncio.timeout(10):
+            await channel.channel_ready()
+            await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
+    finally:
+        await listener.close()

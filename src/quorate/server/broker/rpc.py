@@ -40,6 +40,9 @@ _PATIENCE: Final = 5.0
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
+#: Milliseconds that a connection is kept on which nothing is asked; clients connect anew when they need one.
+_IDLE = 120_000
+
 
 @dataclass(frozen=True, slots=True)
 class GrpcListener:
@@ -73,6 +76,7 @@ async def serve_grpc(
             ("grpc.so_reuseport", 0),
             # Whoever connects and says nothing, or not enough, is let go; and nobody takes all descriptors.
             ("grpc.server_handshake_timeout_ms", 10_000),
+            ("grpc.max_connection_idle_ms", _IDLE),
             ("grpc.max_allowed_incoming_connections", max(ConnectionLimits.of_this_process().total // 4, 4)),
         ]
     )
