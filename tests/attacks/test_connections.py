@@ -24,7 +24,7 @@ from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.health import Health
 from quorate.server import connections
-from quorate.server.connections import ConnectionLimits
+from quorate.server.connections import ConnectionLimits, peer_of
 from quorate.server.kubernetes import Access, Facade, Listener, listen, requests
 from quorate.server.probes import Probes
 
@@ -195,6 +195,21 @@ async def test_one_peer_does_not_take_all_places() -> None:
                 await asyncio.sleep(0.05)
         for one in watching:
             one.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "peer"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("127.0.0.2", "127.0.0.2"),
+        ("::1", "::1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::1"),  # that network is everybody on the wire
+    ],
+)
+def test_a_peer_of_ipv6_is_a_network(address: str, peer: str) -> None:
+    assert peer_of(address) == peer
 
 
 @pytest.mark.parametrize("room", [200, 4], ids=["accepted", "turned away"])

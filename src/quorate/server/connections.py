@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address, ip_network
 from itertools import islice
 from typing import Any, Final
 
@@ -74,6 +75,14 @@ class ConnectionLimits:
     def of_peer(self, peer: str) -> int:
         """Users of this machine share one address."""
         return max(self.total // 2, self.per_peer) if peer.startswith("127.") or peer == "::1" else self.per_peer
+
+
+def peer_of(address: str) -> str:
+    """Whose connection it is: an address, and of IPv6 the network of 64 bits that one machine has to itself."""
+    found = ip_address(address.partition("%")[0])
+    if found.version == 4 or found.is_loopback or found.is_link_local:
+        return str(found)
+    return str(ip_network((found, 64), strict=False))
 
 
 class Seldom:
@@ -200,7 +209,7 @@ class Connections:
                     self._make_room(None)
                     await asyncio.sleep(_LOOK / 10)
                 continue
-            peer = str(address[0]) if isinstance(address, tuple) else ""
+            peer = peer_of(str(address[0])) if isinstance(address, tuple) else ""
             if not self._has_room(peer):
                 accepted.close()
                 self._seldom.warn("a connection was turned away: there are too many", peer=peer, open=len(self._all))
