@@ -11,6 +11,7 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
 from quorate.volumes.transitions.guards import may_give_way
 from quorate.volumes.transitions.making import make
+from quorate.volumes.transitions.proposals import proposals
 from quorate.volumes.transitions.turning import turned
 from quorate.volumes.waits import Wait
 
@@ -230,6 +231,22 @@ def test_the_last_vote_is_handed_over_by_a_persons_word_and_not_before(is_here: 
     assert story.machines.statuses()[1].devices[0].quorum or not is_here
     taken_down = [written.step for written in story.written if written.step == "ForceRemoveReplica/GiveWay"]
     assert len(taken_down) == is_here
+
+
+def test_one_that_is_given_up_while_nobody_asks_for_it_any_more_is_let_go_of_first() -> None:
+    """The person's word came before the detachment began: it waits for the user, and must not be in its way."""
+    story = successor_ready()
+    story.machines.lose_disk(0)
+    story.agents()
+    story.report()
+    members = story.rv.status.datamesh.members
+    used = tuple(replace(each, attached=each.name == "v-0") for each in members)
+    status = replace(story.rv.status, datamesh=replace(story.rv.status.datamesh, members=used))
+    story.rv = replace(story.rv, status=status)
+    story.delete(0)
+    story.annotate(force_remove="v-0", accept_data_loss="true")
+    proposed = {each.type for each in proposals(story.view(), story.now) if each.replica_name == "v-0"}
+    assert proposed >= {TransitionType.FORCE_REMOVE_REPLICA, TransitionType.DETACH}
 
 
 def test_a_last_copy_that_serves_again_is_not_given_up() -> None:

@@ -31,7 +31,10 @@ _LETTING_GO: Final = (TransitionType.DETACH, TransitionType.FORCE_DETACH)
 
 
 def proposals(view: VolumeView, now: datetime) -> Iterator[Transition]:
-    """All of them; at most one that is not under way for each replica. One that is to leave may be let go of first."""
+    """All of them; at most one that is not under way for each replica, and beside it one that lets go of it.
+
+    One that is to leave, by force too, is let go of first.
+    """
     under_way = view.volume.status.datamesh_transitions
     busy = {each.replica_name for each in under_way}
     used = {each.replica_name for each in under_way if each.group is TransitionGroup.ATTACHMENT}
@@ -39,7 +42,8 @@ def proposals(view: VolumeView, now: datetime) -> Iterator[Transition]:
         in_the_way = used if transition.type in _LETTING_GO else busy
         if transition.replica_name is None or transition.replica_name not in in_the_way:
             busy.add(transition.replica_name)
-            used.add(transition.replica_name)
+            if transition.group is TransitionGroup.ATTACHMENT:
+                used.add(transition.replica_name)
             yield transition
 
 
