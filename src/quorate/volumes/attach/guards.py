@@ -53,8 +53,9 @@ def why_not(view: VolumeView, node: NodeName) -> Wait | None:
     member = member_on(view, node)
     unserved = not_serving(view, member) if member is not None else None
     if (held := held_for(view, node)) is not None:
-        # Who has no quorum anyhow does not wait for a permission: what is amiss is said, with or without one.
-        return unserved if unserved is not None and unserved.reason == _NO_QUORUM else held
+        # Who has no quorum although all are here who may go down does not wait for a permission: what is amiss is said.
+        is_amiss = unserved is not None and unserved.reason == _NO_QUORUM
+        return unserved if is_amiss and all(view.state_of(name).up for name in view.holds) else held
     if member is None:
         return _no_member(view, node)
     return unserved or _others(view, member)
