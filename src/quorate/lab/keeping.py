@@ -29,6 +29,7 @@ import msgspec
 
 from quorate.api.core import Event, Lease
 from quorate.api.meta import Resource
+from quorate.engine.durable import sync_directory, write_all
 from quorate.engine.logs import get_logger
 from quorate.engine.passing import PassingStore
 from quorate.engine.store import MergePatch, Store
@@ -245,7 +246,7 @@ class _Journal:
             return
         frame = _frame(changed)
         try:
-            _write_whole(self._opened, frame)
+            write_all(self._opened, frame)
             os.fsync(self._opened)
         except OSError:
             self._close()
@@ -260,11 +261,11 @@ class _Journal:
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         try:
             content = _MAGIC + _frame(everything)
-            _write_whole(opened, content)
+            write_all(opened, content)
             os.fsync(opened)
             temporary.replace(self.file)
             _former(self.file).unlink(missing_ok=True)
-            _flush_directory(self.file.parent)
+            sync_directory(self.file.parent)
         except BaseException:
             os.close(opened)
             raise
@@ -279,20 +280,6 @@ class _Journal:
 def _frame(nodes: Nodes) -> bytes:
     content = zlib.compress(msgspec.msgpack.encode(nodes), 1)
     return _HEAD.pack(len(content), zlib.crc32(content)) + content
-
-
-def _write_whole(opened: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(opened, left) :]
-
-
-def _flush_directory(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _loaded(file: Path) -> dict[str, Mapping[str, object]]:

@@ -27,8 +27,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from quorate.engine.durable import sync_directory
 from quorate.engine.embedded.lock import FileLock
-from quorate.engine.embedded.mark import UNKNOWN, HighWater, Mark, UnreadableMark, sync_directory
+from quorate.engine.embedded.mark import UNKNOWN, HighWater, Mark, UnreadableMark
 from quorate.engine.logs import get_logger
 from quorate.errors import StorageDamaged, StorageFailure, StorageFull
 

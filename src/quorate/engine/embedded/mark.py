@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quorate.engine.durable import sync_directory, write_all
+
 #: The most seconds for which an acknowledgement is in the page cache alone.
 LAG: Final = 1.0
 #: Versions that are reserved at a time: one fsync for so many.
@@ -91,7 +93,7 @@ class Mark:
         draft = self.path.with_name(f"{self.path.name}.new")
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            _write_all(file, _line("acknowledged", 0) + _line("reserved", 0, "closed", "boot="))
+            write_all(file, _line("acknowledged", 0) + _line("reserved", 0, "closed", "boot="))
             os.fsync(file)
         finally:
             os.close(file)
@@ -155,15 +157,6 @@ class Mark:
             os.close(file)
 
 
-def sync_directory(path: Path) -> None:
-    """Bring the names in a directory to the disk."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
 def _line(*words: object) -> bytes:
     """Words for people, and a checksum, in the room of one sector."""
     text = "quorate " + " ".join(map(str, words))
@@ -178,11 +171,6 @@ def _fields(sector: bytes, name: str) -> list[str]:
     if crc != f"{zlib.crc32(text.encode()):08x}" or not text.startswith(f"quorate {name} "):
         raise ValueError(f"its line {name!r} is not as it was written")
     return text.split(" ")[2:]
-
-
-def _write_all(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
 
 
 def _boot() -> str:
