@@ -18,6 +18,7 @@ from quorate.lab.driver import Driver
 from quorate.lab.errors import FaultRefused
 from quorate.lab.faults import Fault
 from quorate.lab.kernel import World
+from quorate.lab.kernel.races import Race
 from quorate.lab.layout import Layout
 from quorate.lab.node import SimulatedNode
 
@@ -75,6 +76,9 @@ class Cluster:
                 return self._links(fault)
             case faults.Hang() | faults.Slow() | faults.Release():
                 return self._commands(fault)
+            case faults.KernelRace(race=race, chance=chance):
+                self.world.chances[Race(race)] = chance
+                return f"the kernel loses {race} {chance:.0%} of the time"
             case _:
                 return self._drives(fault)
 

@@ -145,6 +145,13 @@ class Release(_Fault, frozen=True):
     node: Annotated[str, Meta(max_length=253, description="A node; none: all of them.")] = ""
 
 
+class KernelRace(_Fault, frozen=True):
+    """Let the kernel lose a race that the real one seldom loses, on all nodes; chance 0 ends it."""
+
+    race: Annotated[Literal["late-generation", "refused-state"], Meta(description="Which one: see docs/lab.md.")]
+    chance: Annotated[float, Meta(ge=0, le=1, description="How often, 0 to 1.")] = 1.0
+
+
 Fault = (
     NodeDown
     | NodeUp
@@ -163,6 +170,7 @@ Fault = (
     | Hang
     | Slow
     | Release
+    | KernelRace
 )
 
 #: The vocabulary, by the word on the wire and on the command line.

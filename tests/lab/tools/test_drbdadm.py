@@ -270,3 +270,45 @@ def test_a_write_on_a_suspended_device_hangs_and_a_signal_does_not_help(nodes: l
     world.set_cut([])
     world.advance(world.now + 20)
     assert writer.result is not None
+
+
+def test_what_prevents_and_cures_a_lost_mark_is_done_by_drbdadm_as_by_drbdsetup(
+    world: World, nodes: list[Node]
+) -> None:
+    bring_up(nodes, resource(1, 2, 3))
+    one, _, three = nodes
+    one.run("drbdadm primary r")
+    world.set_cut([("n1", "n2"), ("n1", "n3")])
+    blocked = one.host.start(["sh", "-c", "dd if=/dev/urandom of=/dev/drbd1000 bs=4k count=1 oflag=direct"])
+    world.advance(world.now + 7)
+    one.run("drbdadm suspend-io r/0")
+    assert status(one)["suspended-user"]
+    one.run("drbdsetup resume-io 1000")
+    assert not status(one)["suspended-user"]
+    world.set_cut([("n1", "n3")])
+    world.advance(world.now + 10)
+    assert blocked.result is not None
+    world.set_cut([])
+    world.advance(world.now + 10)
+    wrong = three.host.block_device("/dev/vg0/r")
+    right = one.host.block_device("/dev/vg0/r")
+    assert wrong is not None
+    assert right is not None
+    assert wrong.read(0) != right.read(0)
+    one.run("drbdadm verify r:n3/0")
+    world.advance(world.now + 5)
+    one.run("drbdadm invalidate-remote --reset-bitmap=no r:n3/0")
+    world.advance(world.now + 5)
+    assert wrong.read(0) == right.read(0)
+
+    one.run("drbdadm secondary r; drbdadm primary r")
+    world.set_cut([("n1", "n2"), ("n1", "n3")])
+    one.host.start(["sh", "-c", "dd if=/dev/urandom of=/dev/drbd1000 bs=4k count=1 seek=9 oflag=direct"])
+    world.advance(world.now + 7)
+    one.run("drbdadm new-current-uuid r/0")
+    world.set_cut([("n1", "n3")])
+    world.advance(world.now + 10)
+    world.set_cut([])
+    world.advance(world.now + 10)
+    assert right.read(9 * 4096) is not None
+    assert wrong.read(9 * 4096) == right.read(9 * 4096)

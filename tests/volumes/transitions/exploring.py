@@ -139,7 +139,14 @@ class Likeness:
 
     def _device(self, device: Device) -> Hashable:
         exposed = self._generation(device.exposed_uuid)
-        marks = (device.new_uuid_due, device.crashed_primary, device.restore_quorum, device.intended_diskless)
+        marks = (
+            device.new_uuid_due,
+            device.asking,
+            device.generation_spent,
+            device.crashed_primary,
+            device.restore_quorum,
+            device.intended_diskless,
+        )
         return device.now.disk, device.now.quorum, exposed, marks, device.size, len(device.waiting)
 
     def _connection(self, link: Connection) -> Hashable:

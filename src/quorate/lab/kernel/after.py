@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from quorate.lab.kernel import connecting, events, io_engine, links, resync, telling, twopc
 from quorate.lab.kernel.metadata import Flag, PeerFlag
+from quorate.lab.kernel.races import Race
 from quorate.lab.kernel.resource import Connection, Device, Resource
 from quorate.lab.kernel.sanitize import data_accessible
 from quorate.lab.kernel.states import Conn, Disk, Repl, Role
@@ -25,7 +26,8 @@ def committed(resource: Resource, tag: str) -> None:
     _update_members(resource)
     world = resource.world
     world.soon(partial(telling.tell_peers, resource))
-    world.soon(partial(io_engine.pump, resource))
+    # Requests go on when everybody whom this concerns has heard of it.
+    world.soon(partial(world.soon, partial(io_engine.pump, resource)))
     links.retry_stuck(resource)
 
 
@@ -129,18 +131,36 @@ def _note_generation(device: Device) -> None:
     if device.restore_quorum and (device.counted_quorate or now.disk < Disk.UP_TO_DATE):
         device.restore_quorum = False
     if resource.now.role is not Role.PRIMARY:
-        device.new_uuid_due = False
+        device.new_uuid_due = device.asking = device.generation_spent = False
         return
+    # One that is in sight and outdated is about to be copied to, and has what it misses marked.
     lost_peer_data = any(
         p.old.disk >= Disk.INCONSISTENT
         and p.old.disk is not Disk.UNKNOWN
-        and (p.now.disk < Disk.INCONSISTENT or p.now.disk in (Disk.UNKNOWN, Disk.OUTDATED))
+        and (p.now.disk < Disk.INCONSISTENT or p.now.disk is Disk.UNKNOWN or p.now.repl is Repl.OFF)
         for p in device.peer_devices
     )
     lost_own_data = old.disk >= Disk.INCONSISTENT > now.disk
     promoted = resource.old.role is not Role.PRIMARY
     if promoted or ((lost_peer_data or lost_own_data) and data_accessible(device, new=False)):
         device.new_uuid_due = True
+        device.generation_spent = False
+    if device.asking and not now.quorum and device.metadata is not None:
+        # The write had taken up the order for a new generation before the peers were asked. Without quorum none is
+        # made, and nobody gives the order again: the write waits, and goes out in the old generation.
+        device.new_uuid_due = device.asking = False
+        device.generation_spent = True
+    _hold(device)
+
+
+def _hold(device: Device) -> None:
+    """Quorate again: the new generation takes its time, if that race is to be lost."""
+    world = device.resource.world
+    if device.old.quorum or not device.now.quorum or not device.new_uuid_due or not device.waiting:
+        return
+    if world.loses(Race.LATE_GENERATION):
+        device.held_since, device.held_until = world.now, world.now + world.jitter(0.2, 1.2)
+        world.at(device.held_until, partial(io_engine.pump, device.resource))
 
 
 def _update_members(resource: Resource) -> None:

@@ -9,6 +9,7 @@ from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.handshake import Meeting, Outcome
 from quorate.lab.kernel.links import BROKEN, CLEAN_UP, clean_up, lose, session_over
 from quorate.lab.kernel.options import OFF, votes
+from quorate.lab.kernel.races import Race
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Connection, Resource
 from quorate.lab.kernel.states import Conn, Disk, Repl, Role
@@ -167,8 +168,33 @@ def _part(connection: Connection, other: Connection, meeting: Meeting) -> None:
         _try_again(connection, other)
 
 
+def _state_is_refused(connection: Connection, other: Connection) -> bool:
+    """A primary that is quorate again meets the second of its peers, which is not: the race that leaves it StandAlone.
+
+    It takes the peer's state for one that would cost it the quorum, and refuses to hear it.
+    """
+    primary, peer = (connection, other) if connection.resource.now.role is Role.PRIMARY else (other, connection)
+    if primary.resource.now.role is not Role.PRIMARY or primary.resource.now.suspended:
+        return False
+    if not any(device.backing is not None and not device.now.quorum for device in peer.resource.devices.values()):
+        return False
+    if not primary.resource.world.loses(Race.REFUSED_STATE):
+        return False
+    log, name = primary.resource.kernel.log, primary.resource.name
+    log(f"drbd {name}: State change failed: {Reply(Code.NO_QUORUM).message} ({Code.NO_QUORUM})")
+    log(f"drbd {name} {primary.name}: error receiving P_STATE, e: -5 l: 0!")
+    for end in (connection, other):
+        _hang_up(end)
+    change = Change(primary.resource, "connected", hard=True)
+    primary.new.conn = Conn.DISCONNECTING
+    change.commit()
+    return True
+
+
 def _connect(connection: Connection, other: Connection, meeting: Meeting, reach: twopc.Reach) -> None:
     """Both ends commit, each on its own: one that would lose its quorum refuses, and the other finds it gone again."""
+    if _state_is_refused(connection, other):
+        return
     primaries = reach.primaries()
     ends = ((connection, other, False), (other, connection, True))
     for end, peer, _ in ends:
@@ -182,6 +208,7 @@ def _connect(connection: Connection, other: Connection, meeting: Meeting, reach:
     for (end, _, _), change, reply in zip(ends, changes, replies, strict=True):
         end.discard_my_data = False
         end.fresh = False
+        end.since = end.resource.world.now
         if reply.ok:
             change.apply()
         else:

@@ -83,9 +83,9 @@ class Kernel(ConfigurationCalls, DiskCalls):
             roles.demote(resource, force=False)
         self.world.settle()
 
-    def write(self, minor: int, offset: int, length: int, tag: Hashable) -> Io:
-        """Write one tag over a range."""
-        return self._submit(Io(minor, offset, length, tag, write=True))
+    def write(self, minor: int, offset: int, length: int, tag: Hashable, *, synchronous: bool = False) -> Io:
+        """Write one tag over a range; ``synchronous`` as with O_DSYNC."""
+        return self._submit(Io(minor, offset, length, tag, write=True, synchronous=synchronous))
 
     def read(self, minor: int, offset: int) -> Io:
         """Read the tag at an offset; ``Io.result`` when done."""

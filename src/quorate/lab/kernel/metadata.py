@@ -56,8 +56,6 @@ class PeerMetadata:
     bitmap_uuid: int = 0
     flags: PeerFlag = _NOTHING_KNOWN
     bitmap: BlockSet = field(default_factory=BlockSet)
-    verified: bool = False
-    """An online verify marked differences: they stay marked until a resync has copied them."""
 
 
 @dataclass(slots=True)

@@ -167,6 +167,7 @@ class Connection:
         "peer_id",
         "resource",
         "retrying",
+        "since",
         "stuck",
     )
 
@@ -189,6 +190,8 @@ class Connection:
         self.stuck = False
         """Cleaning up after a lost peer was refused, and is tried again."""
         self.retrying = False
+        self.since = 0.0
+        """When it was last connected."""
         self.fresh = True
         """Never connected since it was configured."""
         self.loss_at: float | None = None
@@ -206,10 +209,14 @@ class Device:
     """One volume of a resource on this node."""
 
     __slots__ = (
+        "asking",
         "backing",
         "counted_quorate",
         "crashed_primary",
         "exposed_uuid",
+        "generation_spent",
+        "held_since",
+        "held_until",
         "intended_diskless",
         "minor",
         "new",
@@ -245,6 +252,13 @@ class Device:
         self.waiting: list[Io] = []
         self.new_uuid_due = False
         """The next write starts a new data generation."""
+        self.asking = False
+        """A write that starts one waits for the peers to answer a ping first."""
+        self.generation_spent = False
+        """It was to start one, and the quorum was lost over the asking: it goes out later in the old generation."""
+        self.held_since = 0.0
+        self.held_until = 0.0
+        """Quorate again, and slow to make the new generation: writes wait until then (`races`)."""
         self.crashed_primary = False
         self.restore_quorum = False
         """Quorate alone when last attached: it still is, until the members in sight make it so or its data ages."""

@@ -174,6 +174,9 @@ def _mark_for_others(source: PeerDevice, target: PeerDevice, start: int, stop: i
             continue
         if peer.connection.peer_id in informed:
             peer.slot.bitmap.remove(start, stop)
+            other = peer.peer
+            if other is not None and other.slot is not None:
+                other.slot.bitmap.remove(start, stop)
         else:
             peer.slot.bitmap.add(start, stop)
 
@@ -259,13 +262,19 @@ def _end_source(peer: PeerDevice) -> None:
 
 
 def _tell_in_sync(target: PeerDevice) -> None:
-    """Everybody of the same generation in sight drops what it had marked for the target, and the other way round."""
+    """Everybody in sight for whom the target had fallen behind, and has caught up, drops its marks; and the other way.
+
+    Who had it in its own generation all the time keeps them: blocks that were copied are dropped one by one, and what
+    is marked besides was written meanwhile.
+    """
     metadata = target.device.metadata
     for peer in target.device.peer_devices:
         other = peer.peer
         if other is None or metadata is None or other.device.metadata is None:
             continue
-        if _is_whole(other.device) and uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
+        if not _is_whole(other.device) or not uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
+            continue
+        if any(end.slot is not None and end.slot.bitmap_uuid for end in (peer, other)):
             uuids.in_sync(peer, other)
     for peer in target.device.peer_devices:
         neighbour = peer.peer
@@ -292,7 +301,7 @@ def _forget_marks(third: PeerDevice, target: PeerDevice, current: int) -> None:
     slot = metadata.peers.get(target.device.resource.node_id)
     own = target.device.metadata.peers.get(third.device.resource.node_id) if target.device.metadata else None
     for marked, owner in ((slot, metadata), (own, target.device.metadata)):
-        if marked is not None and owner is not None:
+        if marked is not None and owner is not None and marked.bitmap_uuid:
             owner.push_history(marked.bitmap_uuid)
             marked.bitmap_uuid = 0
             marked.bitmap.clear()

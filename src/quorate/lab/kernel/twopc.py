@@ -111,6 +111,8 @@ def _begin_generations(reach: Reach) -> None:
         neighbours = directly_connected(primary)
         far = [resource for resource in reach.participants if resource.node_id not in neighbours]
         for volume, device in primary.devices.items():
+            if device.generation_spent:
+                continue
             if any(volume in other.devices and other.devices[volume].backing is not None for other in far):
                 device.new_uuid_due = True
 

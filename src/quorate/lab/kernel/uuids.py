@@ -10,6 +10,7 @@ from enum import Enum
 
 from quorate.lab.kernel import links
 from quorate.lab.kernel.metadata import JUST_CREATED, Metadata
+from quorate.lab.kernel.races import Wrong
 from quorate.lab.kernel.resource import Device, PeerDevice, Resource
 from quorate.lab.kernel.states import Conn, Disk
 
@@ -113,7 +114,7 @@ def begin_generation(device: Device) -> None:
     that have lost touch with each other, and not with a third, the first to write thus remembers the generation that
     the second began, and `compare` takes it for the newer one although both wrote.
     """
-    device.new_uuid_due = False
+    device.new_uuid_due = device.asking = False
     uuid = fresh(device.resource, primary=True)
     adopt(device, uuid, away=set())
     reached = {peer.connection.peer_id for peer in device.peer_devices if peer.connection.now.conn is Conn.CONNECTED}
@@ -187,15 +188,25 @@ def in_sync(first: PeerDevice, second: PeerDevice) -> None:
             metadata.push_history(slot.bitmap_uuid)
             slot.bitmap_uuid = 0
             slot.bitmap.clear()
-            slot.verified = False
 
 
 def met_without_resync(first: PeerDevice, second: PeerDevice) -> None:
-    """Equal generations: marks that say otherwise come from a crash, or missed the end of a resync by somebody else.
+    """Equal generations: the real kernel takes marks that say otherwise for leftovers, and drops them.
 
-    Differences that an online verify found stay marked, and so does what a peer lacks whose disk is away just now.
+    Right after a crash, or for who missed the end of a resync by somebody else. Wrong if a write went out in the old
+    generation (`after`), or if an online verify found a difference: the only trace of it is gone.
     """
-    if first.device.metadata is None or second.device.metadata is None:
+    mine, theirs = first.device.backing, second.device.backing
+    if mine is None or theirs is None:
         return
-    if not any(peer.slot is not None and peer.slot.verified for peer in (first, second)):
-        in_sync(first, second)
+    for peer in (first, second):
+        if peer.slot is not None and peer.slot.bitmap:
+            lost = [
+                run
+                for start, end in peer.slot.bitmap
+                for run in mine.device.contents.differing(theirs.device.contents, start, end)
+            ]
+            if lost:
+                other = peer.connection.peer_id
+                peer.device.resource.world.note(Wrong.MARK_ERASED, peer.device.resource, other, tuple(lost))
+    in_sync(first, second)

@@ -53,6 +53,5 @@ def _finish(peer: PeerDevice, other: PeerDevice, first: int, last: int) -> None:
         for end in (peer, other):
             if end.slot is not None:
                 end.slot.bitmap.update(differing)
-                end.slot.verified |= bool(differing)
     _step(other, Repl.ESTABLISHED)
     _step(peer, Repl.ESTABLISHED)

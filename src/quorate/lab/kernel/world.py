@@ -13,6 +13,8 @@ from quorate.errors import QuorateError
 from quorate.lab.kernel import links
 from quorate.lab.kernel.kernel import Kernel
 from quorate.lab.kernel.module import Module
+from quorate.lab.kernel.races import Accident, Race, Wrong
+from quorate.lab.kernel.resource import Resource
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -45,6 +47,10 @@ class World:
         self._counts: dict[str, list[float]] = {}
         self._counts_before: dict[str, float] = {}
         self._awaited: dict[tuple[str, str], float] = {}
+        self.accidents: deque[Accident] = deque(maxlen=10_000)
+        """What went wrong as it does in the real kernel, the latest of it."""
+        self.chances: dict[Race, float] = {}
+        """How often races that the real kernel seldom loses are lost here, 0 to 1; never, unless set."""
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -158,6 +164,17 @@ class World:
     def log(self, name: str) -> list[tuple[float, str]]:
         """A node's kernel log: (time, line) about quorum, tie-breaker and outdating. Lost with power."""
         return self.node(name).log_lines
+
+    # -- what goes wrong -----------------------------------------------------------------------------------------------
+
+    def note(self, wrong: Wrong, resource: Resource, lacking: int, blocks: tuple[tuple[int, int], ...]) -> None:
+        """Keep account of an accident."""
+        self.accidents.append(Accident(self.now, wrong, resource.name, resource.kernel.name, lacking, blocks))
+
+    def loses(self, race: Race) -> bool:
+        """Whether a race is lost this time."""
+        chance = self.chances.get(race, 0.0)
+        return chance > 0 and self.random.random() < chance
 
     # -- timing hints of a replay ------------------------------------------------------------------------------------
 
