@@ -41,7 +41,15 @@ class BlockDevice:
         """Write one tag to the range, past any metadata that lay there."""
         end = min(offset + length, self.size)
         self.contents.write(offset // BLOCK, -(-end // BLOCK), tag)
-        for at in [at for at in self.metadata if offset < at and at - BLOCK < end]:
+        self._forget_superblocks(offset, end)
+
+    def copy_from(self, other: BlockDevice, start: int, end: int) -> None:
+        """Let the blocks of [start, end) hold what they hold on the other device."""
+        self.contents.copy_from(other.contents, start, end)
+        self._forget_superblocks(start * BLOCK, end * BLOCK)
+
+    def _forget_superblocks(self, start: int, end: int) -> None:
+        for at in [at for at in self.metadata if start < at and at - BLOCK < end]:
             del self.metadata[at]
 
     def read(self, offset: int) -> Hashable:

@@ -31,7 +31,9 @@ class DiskCalls(Module):
             return UNKNOWN_MINOR
         if device.options is None:
             return Reply(Code.NO_DISK)
-        device.options = device.options.changed(options, set_defaults=set_defaults)
+        before, device.options = device.options, device.options.changed(options, set_defaults=set_defaults)
+        if device.backing is not None and before["al-extents"] != device.options["al-extents"]:
+            device.backing.active.clear()
         return DONE
 
     def detach(self, minor: int, *, force: bool = False, diskless: bool = False) -> Reply:

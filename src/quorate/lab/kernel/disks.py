@@ -35,6 +35,7 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
     if _would_go_back_in_time(device, metadata):
         return Reply(Code.DATA_NOT_CURRENT)
     metadata.node_id = resource.node_id
+    metadata.has_log = True
     backing.holder = f"drbd{device.minor}"
     device.backing = Backing(backing, path, metadata)
     for peer in device.peer_devices:

@@ -16,7 +16,7 @@ from quorate.lab.kernel.io import Io, IoState
 from quorate.lab.kernel.io_errors import answers
 from quorate.lab.kernel.metadata import ACTIVITY_LOG_EXTENT
 from quorate.lab.kernel.races import Wrong
-from quorate.lab.kernel.resource import Device, PeerDevice, Resource
+from quorate.lab.kernel.resource import Backing, Device, PeerDevice, Resource
 from quorate.lab.kernel.sanitize import data_accessible
 from quorate.lab.kernel.states import RESYNCING, Conn, Disk, Repl, Role
 
@@ -199,10 +199,19 @@ def _store(replica: Device, io: Io) -> None:
     backing.device.write(io.offset, io.length, io.tag)
     replica.written += io.length
     start, end = _blocks(io)
-    extent = ACTIVITY_LOG_EXTENT // BLOCK
-    backing.metadata.activity_log.add(start // extent * extent, -(-end // extent) * extent)
+    _activate(backing, start, end)
     backing.metadata.unassigned.add(start, end)
     io.have_it.add(replica.resource.node_id)
+
+
+def _activate(backing: Backing, start: int, end: int) -> None:
+    """An extent that was not active yet is written to the log: that, and nothing else, is what makes a log."""
+    extent = ACTIVITY_LOG_EXTENT // BLOCK
+    first, last = start // extent * extent, -(-end // extent) * extent
+    if backing.active.count_within(first, last) < last - first:
+        backing.active.add(first, last)
+        backing.metadata.has_log = True
+    backing.metadata.activity_log.add(first, last)
 
 
 def _mark_lacking(replica: Device, io: Io, *, leaving_out: AbstractSet[int] = frozenset()) -> None:

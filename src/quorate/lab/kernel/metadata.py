@@ -6,6 +6,8 @@ node id; whether a slot in the bitmap area is given to the peer is ``bitmap_inde
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import IntFlag
 
@@ -17,6 +19,7 @@ MAX_NODES = 32
 HISTORY = 32
 ACTIVITY_LOG_EXTENT = 4 * 1024 * 1024
 _SECTOR = 512
+_SUPERBLOCKS, _LOG_BLOCKS = 1, 8
 
 
 class Flag(IntFlag):
@@ -76,6 +79,9 @@ class Metadata:
     members: set[int] = field(default_factory=set)
     activity_log: BlockSet = field(default_factory=BlockSet)
     """Extents that may have been written to lately: out of date after a crash unless proven otherwise."""
+    has_log: bool = True
+    """Whether anything is where the log should be. The kernel takes superblock and bitmaps along to a new end of the
+    device, and writes a log there only when an extent becomes active."""
     unassigned: BlockSet = field(default_factory=BlockSet)
     """What a peer that never had a slot lacks: everything written since the metadata was made."""
 
@@ -110,6 +116,11 @@ class Metadata:
     def clean(self) -> bool:
         """Whether the device was detached in an orderly way, or its activity log was applied since."""
         return bool(self.flags & Flag.AL_CLEAN)
+
+    @property
+    def is_without_log(self) -> bool:
+        """Whether it cannot be attached: what was written last before the crash is known to nobody."""
+        return not self.has_log and not self.clean and bool(self.flags & Flag.PRIMARY_IND)
 
     @property
     def size_sectors(self) -> int:
@@ -151,19 +162,42 @@ def find_at(device: BlockDevice, size: int) -> Metadata | None:
     return device.metadata.get(size)
 
 
-def move(device: BlockDevice, from_size: int) -> bool:
-    """Move metadata found at an old end of the device to its present end; False if there is none.
+def move(device: BlockDevice, from_size: int) -> None:
+    """Move metadata from an old end of the device to its present end, as drbdmeta does: with a log, the old one wiped.
 
-    What it looked like stays behind, in what is now a part of the volume: no two members have the same bytes there.
+    What else there was stays behind, in what is now a part of the volume: no two members have the same bytes there.
     """
-    found = device.metadata.pop(from_size, None)
-    if found is None:
-        return False
-    left = ("former metadata", found.device_uuid, found.node_id, from_size)
-    device.contents.write(usable(from_size, found.max_peers) // BLOCK, from_size // BLOCK, left)
-    found.device_size = device.size
+    found = device.metadata.pop(from_size)
+    found.has_log = True
+    _leave_behind(device, found)
     device.metadata[device.size] = found
-    return True
+
+
+def carry_along(device: BlockDevice, metadata: Metadata) -> None:
+    """The same as the kernel does it, at a resize: no log is written, and the old superblock stays where it was."""
+    device.metadata[metadata.device_size] = deepcopy(metadata)
+    metadata.has_log = False
+    _leave_behind(device, metadata)
+    device.metadata[device.size] = metadata
+
+
+def _leave_behind(device: BlockDevice, metadata: Metadata) -> None:
+    former = metadata.device_size
+    left = ("former metadata", metadata.device_uuid, metadata.node_id, former)
+    device.contents.write(usable(former, metadata.max_peers) // BLOCK, former // BLOCK, left)
+    metadata.device_size = device.size
+
+
+def runs(device: BlockDevice, start: int, end: int) -> Iterator[tuple[int, int, Hashable]]:
+    """What whoever reads blocks of the device itself sees: contents, and the activity log of metadata at its end."""
+    found = find(device)
+    last = device.size // BLOCK - _SUPERBLOCKS
+    first = last - _LOG_BLOCKS if found is not None and found.has_log else last
+    yield from device.contents.runs(start, min(end, max(start, first)))
+    if max(start, first) < min(end, last):
+        assert found is not None
+        yield max(start, first), min(end, last), ("activity log", found.device_uuid)
+    yield from device.contents.runs(max(start, last), max(end, last)) if end > last else ()
 
 
 def wipe(device: BlockDevice) -> bool:
@@ -174,9 +208,12 @@ def wipe(device: BlockDevice) -> bool:
 def apply_activity_log(metadata: Metadata) -> int | None:
     """Mark what may have been written before a crash as out of sync toward every peer; bytes newly marked.
 
-    None if there was nothing to apply. The count is drbdmeta's: it runs over all bitmap slots, those not given to a
-    peer included, and over whole extents, the part past the end of the volume included.
+    None if there was nothing to apply, or it cannot be: then it stays unclean. The count is drbdmeta's: it runs over
+    all bitmap slots, those not given to a peer included, and over whole extents, the part past the end of the volume
+    included.
     """
+    if metadata.is_without_log:
+        return None
     extents = metadata.activity_log
     applies = bool(metadata.flags & Flag.PRIMARY_IND) and bool(extents)
     marked = extents.count * metadata.max_peers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.lab.kernel import events, resync, twopc
-from quorate.lab.kernel.metadata import JUST_CREATED, Metadata, PeerFlag, move, usable
+from quorate.lab.kernel.metadata import JUST_CREATED, Metadata, PeerFlag, carry_along, usable
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Connection, Device
 from quorate.lab.kernel.states import RESYNCING, Repl, Role
@@ -21,9 +21,9 @@ def set_size(device: Device, size: int) -> None:
     backing = device.backing
     if backing is None:
         return
-    backing.metadata.effective_size = size
     if backing.metadata.device_size != backing.device.size:
-        move(backing.device, backing.metadata.device_size)
+        carry_along(backing.device, backing.metadata)
+    backing.metadata.effective_size = size
 
 
 def _is_fresh(metadata: Metadata | None) -> bool:

@@ -6,12 +6,13 @@ Every object has its present state (``now``) and, while a change is being made, 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from quorate.lab.kernel.block import BLOCK, BlockDevice
+from quorate.lab.kernel.extents import BlockSet
 from quorate.lab.kernel.metadata import Metadata, PeerMetadata
 from quorate.lab.kernel.options import Options
 from quorate.lab.kernel.states import Conn, Disk, Repl, Role
@@ -88,6 +89,8 @@ class Backing:
     device: BlockDevice
     path: str
     metadata: Metadata
+    active: BlockSet = field(default_factory=BlockSet)
+    """Extents of the activity log as the kernel has them in mind: the log is written when another one comes to them."""
 
 
 class PeerDevice:

@@ -146,7 +146,7 @@ def _copy(copying: Copying, budget: int) -> None:
         return
     if not (answers(source.device) and answers(target.device)):
         return
-    origin, destination = source.device.backing.device.contents, target.device.backing.device.contents
+    origin, destination = source.device.backing.device, target.device.backing.device
     for start, end in source.slot.bitmap:
         if budget <= 0:
             break

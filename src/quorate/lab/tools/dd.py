@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from quorate.lab.drives import hash_of
 from quorate.lab.kernel import BlockDevice, Io
+from quorate.lab.kernel import metadata as kernel_metadata
 from quorate.lab.kernel.block import BLOCK
 from quorate.lab.kernel.io import IoState
 from quorate.lab.tools.process import Descriptor, Process, Program, Resume, Wait
@@ -118,7 +119,8 @@ def _read(process: Process, order: _Order, limit: int | None) -> Generator[Wait,
             raise _Failed(f"error reading '{order.source}': Input/output error")
         end = device.size if limit is None else min(device.size, offset + limit)
         return [
-            (_bytes(start, stop), tag) for start, stop, tag in device.contents.runs(offset // BLOCK, -(-end // BLOCK))
+            (_bytes(start, stop), tag)
+            for start, stop, tag in kernel_metadata.runs(device, offset // BLOCK, -(-end // BLOCK))
         ]
     try:
         data = process.stdin() if order.source == "-" else process.host.read(order.source)

@@ -118,6 +118,11 @@ class _Drbdmeta:
             return self._none()
         if found.device_size != self._device.size:
             self._move(found.device_size)
+        if not found.has_log:
+            self._process.err("No usable activity log found. Do you need to create-md?\n")
+            if found.is_without_log:
+                return _FAILED
+            self._process.err("Error ignored, no need to apply the AL\n")
         if not found.clean and (marked := kernel_metadata.apply_activity_log(found)) is not None:
             self._process.err(f"Marked additional {_short(marked)} as out-of-sync based on AL.\n")
         return 0
