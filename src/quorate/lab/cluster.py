@@ -79,6 +79,9 @@ class Cluster:
             case faults.KernelRace(race=race, chance=chance):
                 self.world.chances[Race(race)] = chance
                 return f"the kernel loses {race} {chance:.0%} of the time"
+            case faults.QuorumNews():
+                self.world.news_is_faster = {"first": True, "last": False}.get(fault.comes)
+                return f"news of a lost quorum comes {fault.comes.replace('-', ' ')}"
             case _:
                 return self._drives(fault)
 

@@ -152,6 +152,15 @@ class KernelRace(_Fault, frozen=True):
     chance: Annotated[float, Meta(ge=0, le=1, description="How often, 0 to 1.")] = 1.0
 
 
+class QuorumNews(_Fault, frozen=True):
+    """Say who is first when a disk goes under a primary without one: those who lose their quorum by it, or the disk.
+
+    Hearing of them first the primary refuses the rest, hangs up and stands still; hearing of them last it goes on.
+    """
+
+    comes: Annotated[Literal["first", "last", "by-chance"], Meta(description="When the news comes.")] = "by-chance"
+
+
 Fault = (
     NodeDown
     | NodeUp
@@ -171,6 +180,7 @@ Fault = (
     | Slow
     | Release
     | KernelRace
+    | QuorumNews
 )
 
 #: The vocabulary, by the word on the wire and on the command line.

@@ -351,6 +351,10 @@ def _disconnect_gracefully(connection: Connection, reach: twopc.Reach) -> Reply:
         return Reply(
             Code.REFUSED_BY_PEER, f"Declined by peer {name} (id: {connection.peer_id}), see the kernel log there"
         )
+    for third in reach.participants:
+        if third is not resource and third is not other.resource:
+            # It commits along, and counts before it hears what the parting has cost the two.
+            Change(third, "far-away", recalculate=True).commit()
     connection.graceful = other.graceful = True
     far.apply()
     change.apply()

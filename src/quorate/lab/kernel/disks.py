@@ -5,6 +5,7 @@ from __future__ import annotations
 from quorate.lab.kernel import links, resize, resync, twopc, uuids
 from quorate.lab.kernel.block import BlockDevice
 from quorate.lab.kernel.change import Change
+from quorate.lab.kernel.io_errors import go_diskless
 from quorate.lab.kernel.metadata import JUST_CREATED, Flag, Metadata, PeerFlag, find, usable
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Backing, Device, PeerDevice
@@ -34,6 +35,8 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
         return Reply(Code.DISK_TOO_SMALL)
     if _would_go_back_in_time(device, metadata):
         return Reply(Code.DATA_NOT_CURRENT)
+    if _is_declined(device):
+        return Reply(Code.REFUSED_BY_PEER, "Probably this node is marked as intentional diskless on a peer")
     metadata.node_id = resource.node_id
     metadata.has_log = True
     backing.holder = f"drbd{device.minor}"
@@ -47,6 +50,25 @@ def attach(device: Device, backing: BlockDevice, path: str) -> Reply:
     _settle_size(device, metadata, room)
     _become_attached(device, metadata)
     return DONE
+
+
+def _is_declined(device: Device) -> bool:
+    """Whether a member in touch cannot take it that this one attaches: it asks all that can be reached.
+
+    A primary refuses what costs it its quorum, and one without a disk may live on a quorum that it would not get any
+    more (``quorum.count``): whatever makes it count again does.
+    """
+    for mine in device.peer_devices:
+        theirs = mine.peer
+        if mine.connection.now.conn is not Conn.CONNECTED or theirs is None or not links.alive(mine.connection):
+            continue
+        change = Change(theirs.device.resource, "remote")
+        theirs.new.disk = Disk.NEGOTIATING
+        declined = not change.prepare().ok
+        change.drop()
+        if declined:
+            return True
+    return False
 
 
 def _would_go_back_in_time(device: Device, metadata: Metadata) -> bool:
@@ -83,7 +105,7 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
             peer.new.disk = Disk.OUTDATED
     if any(verdict.takes for _, _, verdict in verdicts):
         device.new.disk = min(device.new.disk, Disk.OUTDATED)
-    elif device.new.disk is Disk.OUTDATED and not resource.weak and any(_is_good(theirs) for _, theirs, _ in verdicts):
+    elif device.new.disk is Disk.OUTDATED and any(_is_good(theirs) for _, theirs, _ in verdicts):
         device.new.disk = Disk.UP_TO_DATE  # let go of while others went on, but nothing was written since
     change.commit()
     for mine, theirs, verdict in verdicts:
@@ -123,12 +145,9 @@ def detach(device: Device, *, force: bool, diskless: bool) -> Reply:
         reply = change.commit()
         if not reply.ok:
             return reply
-        change = Change(device.resource, "detached", hard=True)
-        device.new.disk = Disk.DISKLESS
-        change.prepare()
-        device.backing.device.holder = None
-        device.backing = None
-        change.apply()
+        if device.resource.world.is_news_faster(device.resource):
+            device.resource.world.settle()
+        go_diskless(device, "go-diskless")
     if diskless:
         device.intended_diskless = True
     return DONE

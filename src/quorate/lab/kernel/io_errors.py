@@ -24,12 +24,23 @@ def answers(device: Device) -> bool:
 
 
 def _let_go(device: Device) -> None:
-    if device.backing is None or device.resource.gone:
+    if device.backing is None or device.resource.gone or device.now.disk is Disk.FAILED:
         return
     change = Change(device.resource, "io-error", hard=True)
     device.new.disk = Disk.FAILED
     change.commit()
-    change = Change(device.resource, "failed", hard=True)
+    world = device.resource.world
+    if world.is_news_faster(device.resource):
+        world.later(0.0, partial(go_diskless, device, "failed"))
+    else:
+        go_diskless(device, "failed")
+
+
+def go_diskless(device: Device, tag: str) -> None:
+    """The last step of letting a backing device go, which peers are told of on its own."""
+    if device.backing is None or device.resource.gone:
+        return
+    change = Change(device.resource, tag, hard=True)
     device.new.disk = Disk.DISKLESS
     change.prepare()
     device.backing.device.holder = None

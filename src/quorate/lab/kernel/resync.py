@@ -206,15 +206,15 @@ def _finish(copying: Copying, since: float) -> None:
 def complete(source: PeerDevice, target: PeerDevice) -> None:
     """The target has what the source has: same generation, and as good.
 
-    Not so if a primary is somewhere behind the source: its next write will not reach the target, which stays outdated,
-    of its old generation, and closer to the new one.
+    Not so if a primary is somewhere behind the source ("Peer was unstable during resync"): its next write will not
+    reach the target, which stays Inconsistent, of its old generation, and closer to the new one.
     """
     mine, theirs = source.device.metadata, target.device.metadata
     if mine is None or theirs is None:
         return
     primaries = twopc.explore(target.device.resource).primaries()
     if twopc.far_primary(target.device.resource, primaries, twopc.directly_connected(target.device.resource)):
-        _end(target, source, Disk.OUTDATED)
+        _end(target, source, target.device.now.disk)
         return
     for older in (*reversed(mine.history), theirs.current_uuid):
         theirs.push_history(older)

@@ -1,9 +1,15 @@
-"""Telling connected peers what changed here. What is told is a fact to them, and cannot be refused."""
+"""Telling connected peers what changed here.
+
+What is told can be refused: by a primary that would lose its quorum or its data by it. It hangs up on the teller for
+good (``e4_hidden_primary_detach``: "error receiving P_STATE, e: -5"): StandAlone at the primary, while the teller goes
+on looking for it. What the primary wanted to keep is lost by that all the same, if the link held it up.
+"""
 
 from __future__ import annotations
 
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.links import alive
+from quorate.lab.kernel.reply import Reply
 from quorate.lab.kernel.resource import Connection, PeerDevice, Resource
 from quorate.lab.kernel.states import Conn, Disk, Role
 
@@ -31,11 +37,26 @@ def _tell(connection: Connection) -> None:
         theirs.now.disk is mine.device.now.disk and theirs.now.paused_by_peer == _pauses(mine) for mine, theirs in pairs
     ):
         return
-    change = Change(other.resource, "peer-state", hard=True)
+    change = Change(other.resource, "peer-state")
     other.new.peer_role = role
     for mine, theirs in pairs:
         theirs.new.disk = mine.device.now.disk
         theirs.new.paused_by_peer = _pauses(mine)
+    reply = change.commit()
+    if not reply.ok:
+        _hang_up(other, reply)
+
+
+def _hang_up(end: Connection, reply: Reply) -> None:
+    resource = end.resource
+    for line in (
+        f"drbd {resource.name}: {reply.text}",
+        f"drbd {resource.name}: State change failed: {reply.message} ({reply.code})",
+        f"drbd {resource.name} {end.name}: error receiving P_STATE, e: -5 l: 0!",
+    ):
+        resource.kernel.log(line)
+    change = Change(resource, "peer-state", hard=True)
+    end.new.conn = Conn.DISCONNECTING
     change.commit()
 
 

@@ -15,7 +15,10 @@ from quorate.lab.kernel.kernel import Kernel
 from quorate.lab.kernel.module import Module
 from quorate.lab.kernel.races import Accident, Race, Wrong
 from quorate.lab.kernel.resource import Resource
+from quorate.lab.kernel.states import Disk, Role
 
+NEWS_FIRST = 1 / 3
+"""How often a primary without a disk stood still at once when one of two disks was detached, in the recording."""
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -51,6 +54,8 @@ class World:
         """What went wrong as it does in the real kernel, the latest of it."""
         self.chances: dict[Race, float] = {}
         """How often races that the real kernel seldom loses are lost here, 0 to 1; never, unless set."""
+        self.news_is_faster: bool | None = None
+        """Whether a disk that goes is known to be gone by all others before it is; None: by chance."""
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -160,6 +165,18 @@ class World:
     def power_on(self, name: str) -> None:
         """The node is back with nothing configured."""
         self.node(name).powered = True
+
+    def is_news_faster(self, resource: Resource) -> bool:
+        """Whether those who lose their quorum by a disk that is being let go have told so before it is gone.
+
+        It decides what becomes of a primary without a disk (``e4_hidden_primary_detach``). If the news comes first, the
+        primary refuses to hear that the disk is gone, hangs up and stands still; if it comes last, the primary goes on.
+        Where there is none, nothing depends on it.
+        """
+        followers = (link for link in resource.connected() if link.now.peer_role is Role.PRIMARY)
+        if not any(peer.now.disk is Disk.DISKLESS for link in followers for peer in link.peer_devices.values()):
+            return False
+        return self.random.random() < NEWS_FIRST if self.news_is_faster is None else self.news_is_faster
 
     def log(self, name: str) -> list[tuple[float, str]]:
         """A node's kernel log: (time, line) about quorum, tie-breaker and outdating. Lost with power."""
