@@ -6,6 +6,7 @@ The commands are made from the vocabulary itself (``lab.faults``): a new fault t
 from __future__ import annotations
 
 import typing
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -70,6 +71,7 @@ def _node_troubles(node: NodeTruth) -> list[str]:
         found.append(f"{node.name}: cut off from the API")
     found += [f"{node.name}: {command!r} hangs" for command in node.hanging_commands]
     found += [f"{node.name}: {command!r} takes {late:g} s longer" for command, late in node.slow_commands.items()]
+    found += [f"{node.name}: the next {slip} of {what or 'any resource'} is due" for slip, what in node.planned_slips]
     for drive in node.drives:
         name = f"{node.name}: drive {drive.serial} of slot {drive.slot}"
         if not drive.device:
@@ -107,6 +109,8 @@ def _parameter(field: Any, hint: Any) -> click.Parameter:
         return click.Option([f"--{field.name.replace('_', '-')}"], is_flag=True, default=None, help=meta.description)
     if get_origin(kind) is Literal:
         kind = click.Choice(get_args(kind))
+    elif isinstance(kind, type) and issubclass(kind, StrEnum):
+        kind = click.Choice([str(each) for each in kind])
     return click.Argument([field.name], type=kind, required=field.required)
 
 

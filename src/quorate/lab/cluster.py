@@ -74,7 +74,7 @@ class Cluster:
                 return self._power(fault)
             case faults.Cut() | faults.CutApi() | faults.Isolate() | faults.Heal():
                 return self._links(fault)
-            case faults.Hang() | faults.Slow() | faults.Release():
+            case faults.Hang() | faults.Slow() | faults.Mishap() | faults.Release():
                 return self._commands(fault)
             case faults.KernelRace(race=race, chance=chance):
                 self.world.chances[Race(race)] = chance
@@ -150,11 +150,12 @@ class Cluster:
                 self.world.set_link(source, destination, up)
                 (self.cut.discard if up else self.cut.add)((source, destination))
 
-    def _commands(self, fault: faults.Hang | faults.Slow | faults.Release) -> str:
+    def _commands(self, fault: faults.Hang | faults.Slow | faults.Mishap | faults.Release) -> str:
         if isinstance(fault, faults.Release):
             released = [self.node(fault.node)] if fault.node else list(self.nodes.values())
             for each in released:
                 each.interference.release()
+                each.host.kernel.planned_slips.clear()
             return f"on {fault.node or 'all nodes'}, commands run as they should"
         node = self.node(fault.node)
         match fault:
@@ -164,6 +165,9 @@ class Cluster:
             case faults.Slow():
                 node.interference.slow[fault.command] = fault.seconds
                 return f"on {node.name}, {fault.command!r} takes {fault.seconds:g} s longer"
+            case faults.Mishap():
+                node.host.kernel.planned_slips.append((fault.what, fault.resource))
+                return f"on {node.name}, the next {fault.what} is due"
 
     def _drives(
         self,

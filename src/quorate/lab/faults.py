@@ -12,6 +12,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from quorate.lab.kernel.states import Slip
+
 NodeName = Annotated[str, Meta(min_length=1, max_length=253, description="A node.")]
 PeerName = Annotated[str, Meta(min_length=1, max_length=253, description="The node at the other end.")]
 DriveName = Annotated[
@@ -139,6 +141,14 @@ class Slow(_Fault, frozen=True):
     seconds: Annotated[float, Meta(gt=0, le=3600, description="By how much.")] = 5.0
 
 
+class Mishap(_Fault, frozen=True):
+    """Let the node's DRBD do, at its next opportunity, what the real one was seen to do by chance."""
+
+    node: NodeName
+    what: Annotated[Slip, Meta(description="What it does.")]
+    resource: Annotated[str, Meta(max_length=128, description="With which resource; none: the next one.")] = ""
+
+
 class Release(_Fault, frozen=True):
     """End hanging and slowness, on one node or on all. What hung goes on."""
 
@@ -178,6 +188,7 @@ Fault = (
     | Smart
     | Hang
     | Slow
+    | Mishap
     | Release
     | KernelRace
     | QuorumNews

@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quorate.errors import QuorateError
@@ -79,6 +79,8 @@ class Host:
         self.files: dict[str, bytes] = {}
         #: What ``dmsetup`` has made, by name: views of other devices, gone with the power.
         self.mappings: dict[str, Mapping] = {}
+        #: The seconds by which a command that another program runs is late.
+        self.lateness: Callable[[Sequence[str]], float] = lambda _: 0.0
         self._next_pid = 400
         self._processes: dict[int, Process] = {}
         world.add_node(name, self.addresses)

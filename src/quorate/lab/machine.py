@@ -8,7 +8,7 @@ hang in the kernel.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any, TypeVar
@@ -34,7 +34,7 @@ class Interference:
         self.hanging: set[str] = set()
         self._released = asyncio.Event()
 
-    def lateness(self, argv: tuple[str, ...]) -> float:
+    def lateness(self, argv: Sequence[str]) -> float:
         """The seconds by which a command is late."""
         return max((seconds for words, seconds in self.slow.items() if _begins(argv, words)), default=0.0)
 
@@ -50,7 +50,7 @@ class Interference:
         self._released = asyncio.Event()
 
 
-def _begins(argv: tuple[str, ...], words: str) -> bool:
+def _begins(argv: Sequence[str], words: str) -> bool:
     said = " ".join((argv[0].rpartition("/")[2], *argv[1:]))
     return said == words or said.startswith(f"{words} ")
 

@@ -62,6 +62,7 @@ class SimulatedNode:
         self.plan = plan
         self.host = Host(driver.world, plan.name, (plan.address,))
         self.interference = Interference()
+        self.host.lateness = self.interference.lateness
         #: Drives that were taken out, the last one last.
         self.pulled: list[Drive] = []
         #: Why lives of its agent ended that should not have.

@@ -48,6 +48,8 @@ class NodeTruth(msgspec.Struct, frozen=True, rename="camel"):
     #: Beginnings of commands that hang, and of those that are late, with the seconds.
     hanging_commands: tuple[str, ...] = ()
     slow_commands: dict[str, float] = {}
+    #: What its DRBD does wrong at the next opportunity, and with which resource.
+    planned_slips: tuple[tuple[str, str], ...] = ()
 
 
 class Truth(msgspec.Struct, frozen=True, rename="camel"):
@@ -81,6 +83,7 @@ def _node(node: SimulatedNode) -> NodeTruth:
         replicas=tuple(_replicas(node)) if host.powered else (),
         hanging_commands=tuple(sorted(node.interference.hanging)),
         slow_commands=dict(sorted(node.interference.slow.items())),
+        planned_slips=tuple(host.kernel.planned_slips),
     )
 
 

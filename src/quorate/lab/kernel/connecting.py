@@ -267,7 +267,8 @@ def _connected(
         if volume in meeting.both_sources:
             resync.begin_mutual(mine, theirs)
         elif verdict is Verdict.NONE:
-            uuids.met_without_resync(mine, theirs)
+            if Disk.NEGOTIATING not in (mine.device.now.disk, theirs.device.now.disk):
+                uuids.met_without_resync(mine, theirs)
         else:
             resync.begin(mine, theirs, verdict)
     recovery.refresh(reach)

@@ -9,7 +9,8 @@ from quorate.lab.kernel.io_errors import go_diskless
 from quorate.lab.kernel.metadata import JUST_CREATED, Flag, Metadata, PeerFlag, find, usable
 from quorate.lab.kernel.reply import DONE, Code, Reply
 from quorate.lab.kernel.resource import Backing, Device, PeerDevice
-from quorate.lab.kernel.states import Conn, Disk, Repl, Role
+from quorate.lab.kernel.sanitize import state_from
+from quorate.lab.kernel.states import Conn, Disk, Repl, Role, Slip
 from quorate.lab.kernel.telling import exchange
 from quorate.lab.kernel.uuids import Verdict
 
@@ -85,12 +86,6 @@ def _settle_size(device: Device, metadata: Metadata, room: int) -> None:
     resize.set_size(device, room if size == 0 or alone else size)
 
 
-def _state_from(metadata: Metadata) -> Disk:
-    if not metadata.flags & Flag.CONSISTENT:
-        return Disk.INCONSISTENT
-    return Disk.UP_TO_DATE if metadata.flags & Flag.WAS_UP_TO_DATE else Disk.OUTDATED
-
-
 def _become_attached(device: Device, metadata: Metadata) -> None:
     resource = device.resource
     device.crashed_primary = bool(metadata.flags & Flag.CRASHED_PRIMARY)
@@ -98,8 +93,13 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
     device.restore_quorum = bool(metadata.flags & Flag.HAVE_QUORUM) and metadata.members == {resource.node_id}
     device.exposed_uuid = device.exposed_uuid or metadata.current_uuid
     verdicts = _compare_with_peers(device, metadata)  # which may end a connection: before our own change begins
+    if verdicts and _stays_negotiating(device, metadata, verdicts):
+        change = Change(resource, "attach", hard=True)
+        device.new.disk = Disk.NEGOTIATING
+        change.commit()
+        return
     change = Change(resource, "attached", hard=True)
-    device.new.disk = _state_from(metadata)
+    device.new.disk = state_from(metadata)
     for peer in device.peer_devices:
         if peer.slot is not None and peer.slot.flags & PeerFlag.OUTDATED and peer.now.disk is Disk.UNKNOWN:
             peer.new.disk = Disk.OUTDATED
@@ -112,6 +112,18 @@ def _become_attached(device: Device, metadata: Metadata) -> None:
         exchange(mine, theirs)
         if verdict is not Verdict.NONE:
             resync.start(mine, theirs, verdict)
+
+
+def _stays_negotiating(
+    device: Device, metadata: Metadata, verdicts: list[tuple[PeerDevice, PeerDevice, Verdict]]
+) -> bool:
+    """Whether the peers' answer that would end the negotiation never comes.
+
+    They answer with their change of state. Where all were just created they have none to make
+    (``up-5s-timeout-negotiating.txt``, "no-sync by rule=just-created-both"); at other times it is chance.
+    """
+    fresh = metadata.current_uuid == JUST_CREATED and all(verdict is Verdict.NONE for _, _, verdict in verdicts)
+    return fresh or device.resource.kernel.slips(Slip.NEGOTIATING, device.resource)
 
 
 def _is_good(peer: PeerDevice) -> bool:
@@ -127,7 +139,7 @@ def _compare_with_peers(device: Device, metadata: Metadata) -> list[tuple[PeerDe
         verdict = uuids.compare(
             metadata, device.resource.node_id, theirs.device.metadata, theirs.device.resource.node_id
         )
-        if verdict is Verdict.NONE and _state_from(metadata) is Disk.INCONSISTENT < theirs.device.now.disk:
+        if verdict is Verdict.NONE and state_from(metadata) is Disk.INCONSISTENT < theirs.device.now.disk:
             verdict = Verdict.TARGET
         if not (verdict is Verdict.NONE or verdict.copies):
             links.lose(mine.connection, Conn.PROTOCOL_ERROR)

@@ -104,6 +104,9 @@ def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
         meeting.verdicts[volume] = Verdict.NONE
         _meet_diskless(meeting, peer, other)
         return
+    if Disk.NEGOTIATING in (peer.device.now.disk, other.device.now.disk):
+        meeting.verdicts[volume] = Verdict.NONE  # it waits for the word of somebody else
+        return
     verdict, mirror = _who_copies(peer, other), _who_copies(other, peer)
     if not (verdict is Verdict.NONE or verdict.copies):
         meeting.mine = meeting.theirs = Outcome.STAND_ALONE

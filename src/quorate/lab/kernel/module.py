@@ -10,6 +10,7 @@ from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
 from quorate.lab.kernel.resync import work_out
 
 if TYPE_CHECKING:
+    from quorate.lab.kernel.states import Slip
     from quorate.lab.kernel.twopc import Reach
     from quorate.lab.kernel.world import World
 
@@ -29,8 +30,17 @@ class Module:
         self.powered = True
         self.log_lines: list[tuple[float, str]] = []
         self.feed = events.Feed()
+        #: What goes wrong at the next opportunity, and with which resource; "" with any.
+        self.planned_slips: list[tuple[str, str]] = []
         self._resources: dict[str, Resource] = {}
         self._minors: dict[int, Device] = {}
+
+    def slips(self, slip: Slip, resource: Resource) -> bool:
+        """Whether this goes wrong now with a resource. It does so once for each time that it was asked for."""
+        found = next((each for each in self.planned_slips if each[0] == slip and each[1] in ("", resource.name)), None)
+        if found is not None:
+            self.planned_slips.remove(found)
+        return found is not None
 
     def log(self, line: str) -> None:
         """Add a line to the kernel log."""

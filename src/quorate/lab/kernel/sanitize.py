@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.lab.kernel.metadata import Flag, Metadata
 from quorate.lab.kernel.options import OFF, votes
 from quorate.lab.kernel.quorum import count
 from quorate.lab.kernel.resource import Device, PeerDevice, Resource
@@ -77,6 +78,21 @@ def _limit(peer: PeerDevice) -> None:
     peer.new.disk = max(min(peer.new.disk, highest_peer), lowest_peer)
 
 
+def state_from(metadata: Metadata) -> Disk:
+    """How good a disk is by its own word."""
+    if not metadata.flags & Flag.CONSISTENT:
+        return Disk.INCONSISTENT
+    return Disk.UP_TO_DATE if metadata.flags & Flag.WAS_UP_TO_DATE else Disk.OUTDATED
+
+
+def _end_negotiation(device: Device) -> None:
+    """A disk that waits for the word of its peers goes by its own when there is none left to wait for."""
+    alone = not any(peer.new.repl >= Repl.ESTABLISHED and peer.new.disk > Disk.DISKLESS for peer in device.peer_devices)
+    if device.new.disk is Disk.NEGOTIATING and device.now.disk is Disk.NEGOTIATING and alone:
+        assert device.backing is not None
+        device.new.disk = state_from(device.backing.metadata)
+
+
 def _sanitize_peer(peer: PeerDevice) -> None:
     device, new, old = peer.device, peer.new, peer.now
     if new.repl is Repl.SYNC_SOURCE and old.repl is not Repl.SYNC_SOURCE and _is_target_elsewhere(peer):
@@ -136,6 +152,7 @@ def _sanitize_device(device: Device, *, primary_lost: bool, sees_primary: bool) 
                 new.disk = Disk.UNKNOWN
         if new.repl > Repl.ESTABLISHED and min(device.new.disk, new.disk) <= Disk.FAILED:
             new.repl = Repl.ESTABLISHED
+    _end_negotiation(device)
     _choose_sync_source(device)
     for peer in device.peer_devices:
         _sanitize_peer(peer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Self
 
 
@@ -80,3 +80,13 @@ SOURCES = frozenset({Repl.STARTING_SYNC_S, Repl.WF_BITMAP_S, Repl.SYNC_SOURCE, R
 TARGETS = frozenset({Repl.STARTING_SYNC_T, Repl.WF_BITMAP_T, Repl.SYNC_TARGET, Repl.PAUSED_SYNC_T})
 RESYNCING = frozenset({Repl.SYNC_SOURCE, Repl.SYNC_TARGET, Repl.PAUSED_SYNC_S, Repl.PAUSED_SYNC_T})
 VERIFYING = frozenset({Repl.VERIFY_S, Repl.VERIFY_T})
+
+
+class Slip(StrEnum):
+    """What the real kernel was seen to do by chance, each at its next opportunity on the node that is named.
+
+    Nothing of it ends by itself: only a disconnected link, or a resource taken down, begins anew.
+    """
+
+    #: A disk that is attached beside connected peers stays Negotiating (F2).
+    NEGOTIATING = "negotiating"

@@ -1,7 +1,8 @@
 """``drbdadm``: reads the configuration and calls the other two.
 
 A backend command that ends with ten or more is named, whole, in the error: with the shared secret if that is among its
-options. That is how the real one is.
+options. That is how the real one is. A drbdsetup that has not ended after five seconds is killed and named too, and
+nothing more is done: the resource stays half made (``up-5s-timeout-negotiating.txt``).
 """
 
 from __future__ import annotations
@@ -18,14 +19,20 @@ from quorate.lab.tools.drbd.setup import drbdsetup
 from quorate.lab.tools.process import Process, Program
 
 _NAMED_FROM = 10
-_FAILED, _INVALID, _CANNOT_OPEN = 1, 10, 20
+_FAILED, _INVALID, _CANNOT_OPEN, _GAVE_UP = 1, 10, 20, 20
+#: Seconds that a drbdsetup has.
+_PATIENCE = 5.0
 _WHOLE = frozenset(
     ["up", "down", "primary", "secondary", "role", "cstate", "connect", "disconnect", "forget-peer", "status"],
 )
 _SEVERAL = frozenset({"net-options"})  # one that fails does not keep the next from being tried
 
 
-def drbdadm(process: Process, argv: list[str]) -> int:
+class _GivenUp(Exception):
+    """A backend command took too long."""
+
+
+def drbdadm(process: Process, argv: list[str]) -> Program | int:
     """The command line."""
     try:
         line = adm_line.read(argv[1:])
@@ -58,7 +65,16 @@ def drbdadm(process: Process, argv: list[str]) -> int:
     if not configuration.resources:
         process.err("no resources defined!\n")
         return _FAILED
-    return _on_each(process, configuration, line)
+    try:
+        code = _on_each(process, configuration, line)
+    except _GivenUp:
+        code = _GAVE_UP
+    return code if not line.late else _late(process, line.late, code)
+
+
+def _late(process: Process, seconds: float, code: int) -> Program:
+    yield process.host.after(seconds)
+    return code
 
 
 def _on_each(process: Process, configuration: Configuration, line: CommandLine) -> int:
@@ -135,12 +151,22 @@ class _Backend:
             self.process.out(f"{' '.join(words)}\n")
         if self.line.dry_run:
             return 0
+        self._wait(words)
         outcome: Program | int
         outcome = (drbdmeta if words[0] == "drbdmeta" else drbdsetup)(self.process, list(words))
         assert isinstance(outcome, int), "drbdadm calls nothing that waits"
         if outcome >= _NAMED_FROM:
             self.process.err(f"Command '{' '.join(words)}' terminated with exit code {outcome}\n")
         return outcome
+
+    def _wait(self, words: tuple[str, ...]) -> None:
+        """Have a command take its time. One that is given up was killed before it did anything. Raises _GivenUp."""
+        late = self.process.host.lateness(words)
+        if words[0] == "drbdsetup" and late > _PATIENCE:
+            self.line.late += _PATIENCE
+            self.process.err(f"Command '{' '.join(words)}' did not terminate within {_PATIENCE:g} seconds\n")
+            raise _GivenUp
+        self.line.late += late
 
 
 class _Adm(_Backend):

@@ -51,6 +51,8 @@ class CommandLine:
     #: Say every backend command; and do nothing else.
     verbose: bool = False
     dry_run: bool = False
+    #: The seconds by which backend commands were late, all together.
+    late: float = 0.0
 
 
 def read(words: list[str]) -> CommandLine:
