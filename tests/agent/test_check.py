@@ -23,7 +23,7 @@ from quorate.api.core.node import NodeAddress, NodeStatus
 from quorate.api.meta import NodeName, ObjectMeta, Resource
 from quorate.api.storage import ReplicatedVolumeReplica
 from quorate.engine.simulation import Simulation, run
-from quorate.errors import Forbidden, NotFound, StoreUnreachable
+from quorate.errors import Forbidden, NotFound, ServerTimeout, StoreUnreachable, Unauthorized
 from tests.support.widgets import open_store
 
 UTILS = "DRBDADM_BUILDTAG=GIT-hash:\\ 4\nDRBDADM_API_VERSION=2\nDRBD_KERNEL_VERSION=9.2.9\nDRBDADM_VERSION={}"
@@ -387,14 +387,42 @@ class Refusing:
 
 async def test_a_server_that_does_not_answer_is_a_problem() -> None:
     store: Any = Refusing(StoreUnreachable("no route to 10.0.0.9"))
-    assert await gather_cluster(store, NodeName("n1")) == ClusterFacts(problem="no route to 10.0.0.9")
+    found = await gather_cluster(store, NodeName("n1"))
+    assert (found.problem, found.forbidden) == ("no route to 10.0.0.9", ())
+
+
+async def test_a_server_that_refuses_everything_is_not_ok_and_says_why_in_its_own_words() -> None:
+    said = "this server answers only to a loopback address, not to '10.0.0.9': use 127.0.0.1 or a token"
+    store: Any = Refusing(Forbidden(said))
+    found = {item.name: item for item in judge(WELL, await gather_cluster(store, NodeName("n1")))}
+    assert found["API server"].state is State.WRONG
+    assert said in found["API server"].found
+    assert found["API server"].fix.startswith("do what it says")
+    assert "agent-role.yaml" not in found["permissions"].fix
+
+
+async def test_a_token_that_the_server_does_not_know_is_said_as_that() -> None:
+    store: Any = Refusing(Unauthorized("the token is not known"))
+    found = {item.name: item for item in judge(WELL, await gather_cluster(store, NodeName("n1")))}
+    assert "the token is not known" in found["API server"].found
+    assert "quorate kubeconfig --agent" in found["API server"].fix
+
+
+async def test_a_list_that_timed_out_is_not_called_forbidden() -> None:
+    store: Any = Refusing(ServerTimeout("the server gave up"), kind=ReplicatedVolumeReplica)
+    found = await gather_cluster(store, NodeName("n1"))
+    kind = "replicatedvolumereplicas.storage.deckhouse.io"
+    assert (found.forbidden, found.problem) == ((), f"could not list {kind}: the server gave up")
 
 
 async def test_what_may_not_be_done_is_named() -> None:
-    store: Any = Refusing(Forbidden("no"), kind=ReplicatedVolumeReplica)
+    store: Any = Refusing(Forbidden("agents are not to see it"), kind=ReplicatedVolumeReplica)
     kind = "replicatedvolumereplicas.storage.deckhouse.io"
-    found = await gather_cluster(store, NodeName("n1"))
-    assert found.forbidden == (f"list {kind}", f"patch the status of {kind}")
+    cluster = await gather_cluster(store, NodeName("n1"))
+    assert cluster.forbidden == (f"list {kind}", f"patch the status of {kind}")
+    found = {item.name: item for item in judge(WELL, cluster)}
+    assert found["API server"].state is State.OK
+    assert "agents are not to see it" in found["permissions"].found
 
 
 async def test_a_kind_that_is_not_served_is_named() -> None:

@@ -308,10 +308,13 @@ def has_drbd_module() -> bool:
     return any(Path(f"/lib/modules/{release}").glob("**/drbd.ko*"))
 
 
-async def test_a_check_is_a_table_for_people(tmp_path: Path) -> None:
+async def test_a_check_that_is_not_on_a_terminal_fits_into_a_mail(tmp_path: Path) -> None:
     process = await start(tmp_path, "--node-name", NODE, "--check", "--kubeconfig", "", stdout=PIPE)
     async with asyncio.timeout(PATIENCE):
         said, _ = await process.communicate()
     lines = said.decode().splitlines()
-    assert any(line.split()[:2] == ["ITEM", "STATE"] for line in lines)
+    assert any(line.startswith("DRBD module: ") for line in lines)
+    assert max(map(len, lines)) <= 100
     assert not any("API server" in line for line in lines)
+    missing = [number for number, line in enumerate(lines) if ": missing: " in line or ": wrong: " in line]
+    assert all(any("how to mend it" in line for line in lines[at : at + 8]) for at in missing)

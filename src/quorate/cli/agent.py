@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import click
 
 from quorate.cli.output import output_option, print_documents, print_table
 from quorate.cli.process_log import begin_log, log_options
+
+#: Columns of what is not written to a terminal.
+_WIDTH = 100
 
 
 @click.command()
@@ -68,8 +72,28 @@ def _show(items: tuple[Any, ...], output: str) -> None:
 
         print_documents([[asdict(item) for item in items]], "json")
         return
+    if not sys.stdout.isatty():
+        click.echo("\n".join(_in_lines(items)))
+        return
     rows = [
         [item.name, f"{item.state}{'' if item.required else ' (optional)'}", item.found, item.purpose, item.fix]
         for item in items
     ]
     print_table(["ITEM", "STATE", "FOUND", "WHAT IT IS FOR", "HOW TO MEND IT"], rows)
+
+
+def _in_lines(items: tuple[Any, ...]) -> Iterator[str]:
+    """For a file or a pipe: one item after the other, no line wider than a mail."""
+    for item in items:
+        state = f"{item.state}{'' if item.required else ' (optional)'}"
+        yield from _wrapped(f"{item.name}: {state}: ", item.found)
+        if item.fix:
+            yield from _wrapped("  what it is for: ", item.purpose)
+            yield from _wrapped("  how to mend it: ", item.fix)
+
+
+def _wrapped(beginning: str, text: str) -> list[str]:
+    from textwrap import wrap
+
+    # No word is broken: it may be a command, or a path.
+    return wrap(f"{beginning}{text}", _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

@@ -237,7 +237,8 @@ def api_server(cluster: ClusterFacts) -> Item:
     """It answers, and serves our kinds."""
     purpose = "says what is intended, and is told what is"
     if cluster.problem:
-        return Item("API server", State.WRONG, cluster.problem, purpose, "see --kubeconfig, and whether it runs")
+        fix = cluster.remedy or "see --kubeconfig, and whether it runs"
+        return Item("API server", State.WRONG, cluster.problem, purpose, fix)
     if cluster.not_served:
         found = f"does not serve {', '.join(cluster.not_served)}"
         return Item("API server", State.WRONG, found, purpose, "quorate crds apply")
@@ -252,7 +253,8 @@ def permissions(cluster: ClusterFacts) -> Item:
             "permissions", State.WRONG, "not looked at: the API server cannot be used", purpose, "see API server"
         )
     if cluster.forbidden:
-        found = f"may not {', '.join(cluster.forbidden)}"
+        said = f"; the server says: {cluster.refusal}" if cluster.refusal else ""
+        found = f"may not {', '.join(cluster.forbidden)}{said}"
         return Item("permissions", State.WRONG, found, purpose, "kubectl apply -f deploy/admission/agent-role.yaml")
     return Item("permissions", State.OK, "all that an agent needs", purpose)
 
