@@ -36,6 +36,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: PEM files; made in the data directory when they are needed.
     tls_certificate: str = ""
     tls_key: str = ""
+    #: The PEM file of the authority that signed the certificate, for the kubeconfig that `quorate up` writes. Empty:
+    #: the end of the certificate's own chain, if that has signed itself; otherwise clients' systems must trust it.
+    tls_authority: str = ""
     #: Simulated nodes that `quorate up` starts beside the server, the zones they stand in, and the drives of each.
     nodes: Annotated[int, Meta(ge=0, le=1000)] = 6
     zones: Annotated[int, Meta(ge=1, le=26)] = 3

@@ -10,11 +10,14 @@ from typing import NoReturn
 import aiohttp
 import pytest
 
+from quorate.api.core import Namespace
 from quorate.config import Config
 from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import Database
+from quorate.engine.kubernetes import KubernetesStore, load_connection
 from quorate.errors import StorageFull
 from quorate.server import standalone
+from quorate.server.kubernetes.tls import ensure_certificates
 
 
 class Enough(Exception):
@@ -63,3 +66,28 @@ async def test_it_is_not_ready_while_no_write_succeeds(tmp_path: Path, monkeypat
             async with session.post(f"{up.url}/api/v1/namespaces", json=space) as answer:
                 assert answer.status == 201
         assert (await asked(up.url, "/readyz"))[0] == 200
+
+
+@pytest.mark.parametrize("given", ["authority", "chain"])
+async def test_a_kubeconfig_for_ones_own_certificate_is_one_that_clients_trust(tmp_path: Path, given: str) -> None:
+    clock = SystemClock()
+    own = ensure_certificates(tmp_path / "own", ("localhost", "127.0.0.1"), clock.now())
+    assert own.authority is not None
+    chain = tmp_path / "chain.crt"
+    ends_in = own.authority.read_bytes() if given == "chain" else b""
+    chain.write_bytes(own.certificate.read_bytes() + ends_in)
+    config = Config(
+        data=str(tmp_path / "data"),
+        port=0,
+        nodes=0,
+        tls_certificate=str(chain),
+        tls_key=str(own.key),
+        tls_authority=str(own.authority) if given == "authority" else "",
+    )
+    async with standalone.standalone(config, clock=clock, chance=Random(1)):
+        connection = load_connection(environ={}, clock=clock, kubeconfig=tmp_path / "data" / "kubeconfig")
+        store = KubernetesStore(connection, clock=clock, random=Random(1))
+        try:
+            assert (await store.list(Namespace)).items
+        finally:
+            await store.close()

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from quorate.errors import ConfigError
-from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates, write_private
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("localhost", "127.0.0.1")
@@ -88,3 +88,21 @@ def test_files_that_do_not_fit_together_are_a_configuration_error(tmp_path: Path
         Certificates(one.certificate, other.key).context()
     with pytest.raises(ConfigError, match="No such file"):
         Certificates(tmp_path / "none.crt", tmp_path / "none.key").context()
+
+
+def test_a_given_certificate_that_signed_itself_is_its_own_authority(tmp_path: Path) -> None:
+    made = ensure_certificates(tmp_path, NAMES, NOW)
+    alone = tmp_path / "ca.crt"
+    assert given_certificates(alone, tmp_path / "ca.key", None).authority == alone
+    assert given_certificates(made.certificate, made.key, None).authority is None
+    assert given_certificates(made.certificate, made.key, alone).authority == alone
+
+
+def test_an_authority_that_did_not_sign_the_certificate_is_a_configuration_error(tmp_path: Path) -> None:
+    one, other = ensure_certificates(tmp_path / "a", NAMES, NOW), ensure_certificates(tmp_path / "b", NAMES, NOW)
+    with pytest.raises(ConfigError, match="has not signed"):
+        given_certificates(one.certificate, one.key, other.authority)
+    with pytest.raises(ConfigError, match="no PEM certificate"):
+        given_certificates(one.certificate, one.key, one.key)
+    with pytest.raises(ConfigError, match="No such file"):
+        given_certificates(tmp_path / "none.crt", one.key, None)

@@ -18,6 +18,7 @@ from quorate.cli.process_log import begin_log, log_options
 @click.option("--token-file", help="A file with the bearer token that clients must present.")
 @click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")
 @click.option("--tls-key", help="A PEM file with its private key.")
+@click.option("--tls-authority", help="A PEM file with the authority that signed it, for the kubeconfig.")
 @click.option("--broker-grpc", help="HOST:PORT for the maintenance broker's gRPC; default: our port + 1 on loopback.")
 @click.option("--nodes", type=int, help="How many simulated nodes to start; 0 for none.")
 @click.option("--zones", type=int, help="How many zones they stand in.")

@@ -33,7 +33,7 @@ from quorate.server.broker.listening import Address, Security
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, AgentTokens, Facade, is_loopback, listen
 from quorate.server.kubernetes.callers import TokenFile
-from quorate.server.kubernetes.tls import Certificates, ensure_certificates, write_private
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates, write_private
 from quorate.server.leading import leading
 
 _log = get_logger(__name__)
@@ -183,7 +183,19 @@ def _certificates(config: Config, data: Path, clock: Clock) -> Certificates:
     if bool(config.tls_certificate) != bool(config.tls_key):
         raise ConfigError("tlsCertificate and tlsKey must be given together")
     if config.tls_certificate:
-        return Certificates(Path(config.tls_certificate).expanduser(), Path(config.tls_key).expanduser())
+        authority = Path(config.tls_authority).expanduser() if config.tls_authority else None
+        given = given_certificates(
+            Path(config.tls_certificate).expanduser(), Path(config.tls_key).expanduser(), authority
+        )
+        if given.authority is None:
+            _log.warning(
+                "the kubeconfig names no authority: clients must trust the certificate's by themselves, or give"
+                " --tls-authority",
+                certificate=config.tls_certificate,
+            )
+        return given
+    if config.tls_authority:
+        raise ConfigError("tlsAuthority goes with tlsCertificate and tlsKey, which are not given")
     names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
     own = () if config.listen in ("0.0.0.0", "::", *names) else (config.listen,)  # noqa: S104
     return ensure_certificates(data / "tls", names + own, clock.now())

@@ -1,7 +1,9 @@
-"""The server's certificate when nobody gave one: a small authority of our own, kept in the data directory.
+"""The server's certificate: one that was given, or one of a small authority of our own, kept in the data directory.
 
-``ca.crt`` goes into the kubeconfig, so clients check the server properly. The server's certificate is made anew at
-start when it lacks a name, or has less than ninety days left; the authority is kept, so old kubeconfigs stay valid.
+The authority goes into the kubeconfig, so clients check the server properly. Ours is ``ca.crt``: the server's
+certificate is made anew at start when it lacks a name, or has less than ninety days left; the authority is kept, so old
+kubeconfigs stay valid. Of a certificate that was given it is the one that was given with it, or what the chain itself
+ends in, if that has signed itself.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -29,7 +32,7 @@ _CLOCK_SKEW = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Files for a TLS server. ``authority`` is None when they were given to us: clients must know whom to trust."""
+    """Files for a TLS server. ``authority`` is None where only the client's system can know whom to trust."""
 
     certificate: Path
     key: Path
@@ -60,6 +63,41 @@ def ensure_certificates(directory: Path, names: tuple[str, ...], now: datetime) 
     if server is None or _expires_soon(server[0], now) or not _fits(server[0], names, authority[0]):
         _save(files.certificate, files.key, *_make_server(names, *authority, now))
     return files
+
+
+def given_certificates(certificate: Path, key: Path, authority: Path | None) -> Certificates:
+    """Certificates that somebody else made; ConfigError if clients that trust the authority would not trust them."""
+    chain = _read_chain(certificate)
+    if authority is None:
+        # A chain that ends in what has signed itself brings its authority along. Of any other it is the system's.
+        return Certificates(certificate, key, certificate if _is_self_signed(chain[-1]) else None)
+    if not any(_is_issued_by(chain[-1], known) or known == chain[-1] for known in _read_chain(authority)):
+        raise ConfigError(
+            f"the authority {authority} has not signed {certificate}, or the last certificate of its chain: give the"
+            " one that has, or add the certificates between them to the chain"
+        )
+    return Certificates(certificate, key, authority)
+
+
+def _read_chain(path: Path) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"cannot use the certificate {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"cannot use the certificate {path}: it holds no PEM certificate: {error}") from None
+
+
+def _is_self_signed(certificate: x509.Certificate) -> bool:
+    return certificate.subject == certificate.issuer and _is_issued_by(certificate, certificate)
+
+
+def _is_issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 _Pair = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
@@ -100,9 +138,7 @@ def _expires_soon(certificate: x509.Certificate, now: datetime) -> bool:
 
 
 def _fits(certificate: x509.Certificate, names: tuple[str, ...], authority: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except Exception:
+    if not _is_issued_by(certificate, authority):
         return False
     known = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return set(_alternative_names(names)) <= set(known)
