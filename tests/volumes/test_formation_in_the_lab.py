@@ -46,8 +46,9 @@ async def nothing_left(lab: VolumeLab) -> None:
         if node.host.powered:
             assert node.host.kernel.resources() == []
         volumes = [name for group in node.host.lvm.groups.values() for name in group.volumes]
-        assert [name for name in volumes if name.startswith("v-")] == []
-        assert [path for path in node.host.files if path.endswith((".res", ".res_tmp"))] == []
+        assert [name for name in volumes if name.startswith("replica-v-")] == []
+        kept = (".res", ".res_tmp", ".res_new", ".lkbd")
+        assert [path for path in node.host.files if path.endswith(kept)] == []
 
 
 @pytest.mark.parametrize("thin", [False, True], ids=["thick", "thin"])

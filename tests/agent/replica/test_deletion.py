@@ -44,6 +44,14 @@ def test_the_resource_goes_down_then_the_files_then_the_finalizer() -> None:
     assert decided(clean).release
 
 
+def test_what_drbd_knows_of_its_disk_goes_with_it_and_before_the_file() -> None:
+    known = "/var/lib/drbd/drbd-minor-1000.lkbd"
+    down = changed(deleting(AGENT), kernel=GONE, last_known_file=known)
+    removed = [step.path for step in decided(down).steps if isinstance(step, RemoveFile)]
+    assert removed[0] == known
+    assert removed[-1] == FILE
+
+
 def test_it_does_not_let_go_on_what_it_saw_before() -> None:
     stale = deleting(AGENT, kernel=KernelView(known=True, current=False, status=None), written=None)
     assert not decided(stale).release

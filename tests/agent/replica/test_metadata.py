@@ -11,7 +11,7 @@ import pytest
 from quorate.agent.memory import Outcome
 from quorate.agent.replica.decide import Decision
 from quorate.agent.replica.view import View
-from quorate.agent.steps import Run
+from quorate.agent.steps import RemoveFile, Run
 from quorate.api.meta import Bytes
 from quorate.api.quantity import Quantity
 from quorate.api.storage.drbd import DrbdStatus
@@ -58,6 +58,17 @@ def test_a_new_disk_gets_metadata_and_then_the_tag() -> None:
         "drbdadm create-md --max-peers=7 --force pvc-1",
         f"lvchange --addtag quorate.md vg0/{LLV}",
     ]
+
+
+def test_what_drbd_knew_of_a_disk_of_the_same_minor_is_forgotten_before_metadata_are_made() -> None:
+    """Minors are used again; an older agent, or a machine that was away, left such files."""
+    new = view(replica(actual=NEVER_CREATED, status=None), None, volume=volume(tags=()))
+    known = "/var/lib/drbd/drbd-minor-1000.lkbd"
+    first, second, *_ = decided(changed(new, last_known_file=known)).steps
+    assert isinstance(first, RemoveFile)
+    assert first.path == known
+    assert isinstance(second, Run)
+    assert "create-md" in second.argv
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,13 @@ def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
     return (watch.follow(), watch.look_again(), Guard(node).keep())
 
 
+def _last_known_file(node: Node, config: DrbdConfig) -> str:
+    """As drbdadm names it, by the minor."""
+    if config.device_minor is None:
+        return ""
+    return f"{node.settings.drbd_state_directory}/drbd-minor-{config.device_minor}.lkbd"
+
+
 def _disk_of(config: DrbdConfig) -> str:
     """The logical volume that is to be the disk, as "group/name"."""
     return (config.disk or "").removeprefix("/dev/")
@@ -241,6 +248,7 @@ class Replicas:
             resource=resource,
             file=file,
             temporary_file=f"{file}_tmp",
+            last_known_file=_last_known_file(node, config),
             kernel=KernelView(
                 known=sighting.known,
                 current=sighting.current,

@@ -36,7 +36,7 @@ def take_away(view: View, now: datetime) -> Verdict:
         verdict = attempt(view, now, commands.DOWN, "end", (commands.down(view, "end"),), patience=PATIENCE)
     else:
         # The file last: as long as it is there, the others are looked for.
-        paths = (view.temporary_file, view.new_file, view.file)
-        steps = tuple(RemoveFile(path, commands.REMOVE) for path in paths)
+        paths = (view.last_known_file, view.temporary_file, view.new_file, view.file)
+        steps = tuple(RemoveFile(path, commands.REMOVE) for path in paths if path)
         verdict = attempt(view, now, commands.REMOVE, "", steps)
     return Verdict(steps=verdict.steps, again=verdict.again, stop=True)

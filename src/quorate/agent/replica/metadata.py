@@ -19,6 +19,7 @@ from quorate.agent.replica.kernel import has_disk, is_diskful
 from quorate.agent.replica.looking import look_at_volumes
 from quorate.agent.replica.verdict import Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
+from quorate.agent.steps import RemoveFile
 from quorate.api.storage.llv import LogicalVolumePhase
 
 
@@ -56,7 +57,9 @@ def _create(view: View, now: datetime, volume: SeenVolume) -> Verdict:
     if found is None or found.status.phase is not LogicalVolumePhase.CREATED or NEW in volume.tags:
         return Verdict(unsettled=True)  # not ours to write on yet
     about = f"create {found.name}"
-    steps = (commands.create_metadata(view, about), commands.tag(volume, about))
+    # Minors are used again: what is known of the disk that the last one had must not be taken for this one's.
+    stale = (RemoveFile(view.last_known_file, commands.METADATA, about),) if view.last_known_file else ()
+    steps = (*stale, commands.create_metadata(view, about), commands.tag(volume, about))
     return on_disk(attempt(view, now, commands.METADATA, about, steps))
 
 

@@ -53,6 +53,8 @@ class View:
     resource: str
     file: str
     temporary_file: str
+    #: Where DRBD's tools keep how large the disk under its minor was when they last saw it; "" without a minor.
+    last_known_file: str = ""
     kernel: KernelView = KernelView()
     #: What the file is to say; None while the config is incomplete.
     intended: Text | None = None
