@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from quorate.agent.lvm.seen import SeenVolumes
 from quorate.agent.machine import CommandNotFound, Completed
 from quorate.agent.node import Wake
 from quorate.agent.steps import FILE, LVM, Look, MoveFile, RemoveFile, Run, Step, WriteFile, kernel_of
-from quorate.engine import Key, Signal
+from quorate.engine import Key, Signal, logs
 from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import scripted_node
 
@@ -34,6 +37,18 @@ class Told:
         self.times += 1
 
 
+@contextmanager
+def heard() -> Iterator[list[MutableMapping[str, Any]]]:
+    """What is logged meanwhile."""
+    before = structlog.get_config()
+    logs.configure(json=True)
+    try:
+        with capture_logs() as lines:
+            yield lines
+    finally:
+        structlog.configure(**before)
+
+
 def step(*argv: str, purpose: str = "p", **more: Any) -> Run:
     return Run(argv, purpose, **more)
 
@@ -53,6 +68,34 @@ async def test_steps_run_in_order_and_stop_at_the_first_failure(sim: Simulation)
     succeeded = node.memory.last("w", "p")
     assert succeeded is not None
     assert succeeded.succeeded
+
+
+@simulated
+async def test_a_failure_is_in_the_log_when_it_is_new_and_counted_when_it_repeats_itself(sim: Simulation) -> None:
+    node, machine = scripted_node(sim.clock)
+    logged: list[dict[str, Any]] = []
+
+    async def tried() -> list[tuple[str, Any]]:
+        with heard() as lines:
+            node.hands.start("w", (step("a", "--of", "disk"),), Told())
+            await sim.clock.sleep(1)
+        logged.extend(dict(line) for line in lines)
+        return [(line["event"], line.get("exit_code")) for line in lines]
+
+    refused = "Command 'drbdsetup new-peer r 0 --shared-secret=opensesame' failed\nit is used by process {}\n"
+    machine.answers["a --of disk"] = Completed(20, "", refused.format(4711))
+    assert await tried() == [("a command failed", 20)]
+    assert logged[0]["said"] == "it is used by process 4711"
+    assert logged[0]["command"] == "a --of disk"
+    machine.answers["a --of disk"] = Completed(20, "", refused.format(4712))
+    assert await tried() == []
+    machine.answers["a --of disk"] = Completed(5, "", "Command 'x --shared-secret=opensesame' terminated")
+    assert await tried() == [("a command failed", 5)]
+    machine.answers["a --of disk"] = Completed(0, "")
+    assert await tried() == [("a command works again", None)]
+    assert logged[-1]["failures"] == 3
+    assert await tried() == []
+    assert "opensesame" not in str(logged)
 
 
 @simulated

@@ -17,12 +17,14 @@ its outcomes are in ``memory`` and ``done`` is called, which wakes the key for t
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 
 from quorate.agent.machine import CommandHung, Completed, FileBeneath, Machine
 from quorate.agent.memory import Memory, Outcome
 from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, Step, WriteFile, words
+from quorate.drbd.masking import presentable
 from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
 from quorate.errors import QuorateError
@@ -39,6 +41,8 @@ HUNG_POLL = 1.0
 TURN = 1.0
 #: Seconds that a step under way may take to end when the agent stops.
 GRACE = 5.0
+
+_NUMBERS = re.compile(r"[0-9]+")
 
 #: Looks at the subject and puts what it sees into memory; raises QuorateError or OSError when it cannot.
 Looker = Callable[[str], Awaitable[None]]
@@ -206,9 +210,12 @@ class Hands:
                 if known:
                     destination.saw(text, marks=come)
             case RemoveFile():
-                marks = self._mark_file(step.path)
+                # One that nobody has looked at need not be remembered as gone.
+                seen = self._memory.files.get(step.path)
+                marks = self._mark_file(step.path) if seen is not None else 0
                 await self._machine.remove_file(step.path)
-                self._memory.file(step.path).saw(None, marks=marks)
+                if seen is not None:
+                    seen.saw(None, marks=marks)
             case Look():
                 if step.after:
                     await self._clock.sleep(step.after)
@@ -246,19 +253,45 @@ class Hands:
         hung: bool = False,
     ) -> None:
         """Keep an outcome; ``last`` is that of the attempt before."""
-        if last is not None and last.about != step.about:
-            last = None
-        self._memory.remember(
-            work,
-            Outcome(
-                purpose=step.purpose,
-                about=step.about,
-                command=words(step),
-                at=self._clock.now(),
-                exit_code=exit_code,
-                output=output,
-                failures=(1 + (last.failures if last else 0)) if failed else 0,
-                times=1 + (last.times if last else 0),
-                hung=hung,
-            ),
+        earlier = last if last is not None and last.about == step.about else None
+        outcome = Outcome(
+            purpose=step.purpose,
+            about=step.about,
+            command=words(step),
+            at=self._clock.now(),
+            exit_code=exit_code,
+            output=output,
+            failures=(1 + (earlier.failures if earlier else 0)) if failed else 0,
+            times=1 + (earlier.times if earlier else 0),
+            hung=hung,
         )
+        self._memory.remember(work, outcome)
+        _tell(work, outcome, last)
+
+
+def _tell(work: str, outcome: Outcome, last: Outcome | None) -> None:
+    """Have a failure in the log when it is new; one that only repeats itself is counted, until that is over."""
+    repeated = last is not None and not last.succeeded and last.command == outcome.command
+    if outcome.succeeded:
+        if last is not None and repeated:
+            log.info("a command works again", work=work, command=outcome.command, failures=last.failures)
+    elif not outcome.hung and not (last is not None and repeated and _kind(last) == _kind(outcome)):
+        log.warning(
+            "a command failed",
+            work=work,
+            command=outcome.command,
+            exit_code=outcome.exit_code,
+            said=_last_words(outcome),
+            failures=outcome.failures,
+        )
+
+
+def _kind(outcome: Outcome) -> tuple[int | None, str]:
+    """What makes two failures the same: not the number of a process, or a percentage."""
+    return outcome.exit_code, _NUMBERS.sub("0", _last_words(outcome))
+
+
+def _last_words(outcome: Outcome) -> str:
+    """The last line that it said, without secrets: they are masked before the line is cut out of the text."""
+    lines = presentable(outcome.output).splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

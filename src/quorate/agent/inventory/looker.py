@@ -74,7 +74,6 @@ class Looker:
         except (QuorateError, OSError) as error:
             lasting = bool(self.drives.error) or isinstance(error, CommandHung)
             self.drives.failed(str(error), marks=marks)
-            log.warning("could not look at drives", error=str(error))
             if lasting:
                 self._say_trouble(str(error))
             raise

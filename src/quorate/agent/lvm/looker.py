@@ -21,10 +21,7 @@ from quorate.agent.memory import Outcome
 from quorate.agent.node import LVM_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import LVM, Look
 from quorate.engine import Key, Signal
-from quorate.engine.logs import get_logger
 from quorate.errors import QuorateError
-
-log = get_logger(__name__)
 
 #: The subject of a look at groups; without a subject it is one at volumes.
 GROUPS: Final = "groups"
@@ -133,7 +130,6 @@ class Looker:
             seen = SeenVolumes(self._reader.read(report), incomplete)
         except (QuorateError, OSError) as error:
             self._volumes.failed(str(error), moment=moment)
-            log.warning("could not look at logical volumes", error=str(error))
             for key in {*self.followers.values(), self._groups_key}:
                 self._node.disks.wake(key)
             raise
@@ -152,7 +148,6 @@ class Looker:
             seen = SeenGroups(read_groups(groups), read_devices(devices), without or lacking)
         except (QuorateError, OSError) as error:
             self._groups.failed(str(error), moment=moment)
-            log.warning("could not look at volume groups", error=str(error))
             raise
         changed = self._groups.known and self._groups.value != seen
         self.groups_at = self._node.clock.now()
