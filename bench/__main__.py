@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import embedded, kubernetes, maintenance_http, maintenance_plan, maintenance_rules, placement, volumes
+from bench import (
+    agent_start,
+    embedded,
+    kubernetes,
+    maintenance_http,
+    maintenance_plan,
+    maintenance_rules,
+    placement,
+    volumes,
+)
 from bench.harness import RUNS, Report, machine
 
 HERE = Path(__file__).parent
@@ -29,6 +38,8 @@ def main() -> int:
     reports.append(volumes.run())
     print("Maintenance", flush=True)
     reports += [maintenance_rules.run(), maintenance_plan.run(), maintenance_http.run()]
+    print("Agent", flush=True)
+    reports.append(agent_start.run())
     print("Growth", flush=True)
     grown = embedded.growth()
     data = HERE / "growth.json"

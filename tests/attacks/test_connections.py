@@ -23,7 +23,7 @@ from quorate.api.core import Event, Namespace
 from quorate.engine.clock import SystemClock
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.health import Health
-from quorate.server import connections
+from quorate.server import connections, probes
 from quorate.server.connections import ConnectionLimits, peer_of
 from quorate.server.kubernetes import Access, Facade, Listener, listen, requests
 from quorate.server.probes import Probes
@@ -93,6 +93,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEADERS_DEADLINE", "BODY_DEADLINE", "READING_DEADLINE"):
         monkeypatch.setattr(connections, name, 0.3)
     monkeypatch.setattr(connections, "_LOOK", 0.05)
+    monkeypatch.setattr(probes, "DEADLINE", 0.3)
     monkeypatch.setattr(requests, "BODY_DEADLINE", 0.3)
 
 
@@ -238,8 +239,8 @@ async def test_a_flood_of_connections_leaves_everything_else_its_turn(room: int)
 
 @pytest.mark.usefixtures("hasty")
 async def test_the_probes_of_an_agent_are_held_to_the_same() -> None:
-    probes = Probes(Health, CollectorRegistry())
-    port = await probes.listen("127.0.0.1", 0)
+    served = Probes(Health, CollectorRegistry())
+    port = await served.listen("127.0.0.1", 0)
     try:
         waiting = [await connect(port, HALF) for _ in range(200)]
         reader, writer = await connect(port, b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -249,7 +250,7 @@ async def test_the_probes_of_an_agent_are_held_to_the_same() -> None:
         for _, one in (*waiting, (None, writer)):
             one.close()
     finally:
-        await probes.close()
+        await served.close()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from quorate.api.secret import Secret
 from quorate.api.struct import Struct
@@ -24,9 +23,9 @@ class Keeper(Struct):
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    before = structlog.get_config()
+    before = logs.configuration()
     yield
-    structlog.configure(**before)
+    logs.use(before)
 
 
 def logged(**values: object) -> dict[str, object]:

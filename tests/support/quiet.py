@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from quorate.engine import logs
 
 
 @pytest.fixture(autouse=True, scope="package")
 def quiet() -> Iterator[None]:
-    before = structlog.get_config()
+    before = logs.configuration()
     logs.configure(json=False, level=os.environ.get("QUORATE_TEST_LOG", "critical"))
     yield
-    structlog.configure(**before)
+    logs.use(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -21,3 +22,12 @@ class Health:
     def ready(self) -> bool:
         """Whether it knows enough to be asked."""
         return not self.not_ready
+
+
+def report(problems: Sequence[str], *, verbose: bool) -> tuple[int, str]:
+    """What ``/livez``, ``/readyz`` and ``/healthz`` answer, as Kubernetes' own do: the HTTP status, and its text."""
+    if not problems and not verbose:
+        return 200, "ok"
+    lines = [f"[-]{problem}" for problem in problems] or ["[+]everything"]
+    lines.append("check failed" if problems else "check passed")
+    return 500 if problems else 200, "\n".join(lines) + "\n"

@@ -30,15 +30,13 @@ from functools import partial
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from structlog.typing import FilteringBoundLogger
-
 from quorate.api.meta import Resource
 from quorate.engine.apply import Doubt, StillThere, apply
 from quorate.engine.cache import Cache
 from quorate.engine.clock import Clock
 from quorate.engine.controller import Controller, Watch, no_keys, own_key
 from quorate.engine.keys import Key, key_of
-from quorate.engine.logs import get_logger
+from quorate.engine.logs import Logger, get_logger
 from quorate.engine.metrics import ControllerMetrics
 from quorate.engine.plan import NOTHING, Plan, PlanEvent
 from quorate.engine.queue import RESYNC, QueueClosed, WorkQueue
@@ -298,7 +296,7 @@ class Worker(Generic[S]):
         away = isinstance(error, _AWAY) or (isinstance(error, ApiError) and error.code >= 500)
         self.queue.retry(job.key, priority=job.priority, at_least=at_least, away=away)
 
-    def _panicked(self, said: FilteringBoundLogger) -> None:
+    def _panicked(self, said: Logger) -> None:
         self._metrics.panic()
         said.exception("exception in our own code")
 
@@ -334,5 +332,5 @@ class Worker(Generic[S]):
 
         return cache.subscribe(changed)
 
-    def _about_watch(self, watch: Watch[Any], key: Key) -> FilteringBoundLogger:
+    def _about_watch(self, watch: Watch[Any], key: Key) -> Logger:
         return log.bind(controller=self.controller.name, kind=watch.cls.KIND.name, name=str(key))

@@ -31,10 +31,11 @@ from quorate.server.broker.access import Access as BrokerAccess
 from quorate.server.broker.access import OneToken
 from quorate.server.broker.listening import Address, Security
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
-from quorate.server.kubernetes import Access, AgentTokens, Facade, is_loopback, listen
+from quorate.server.kubernetes import Access, AgentTokens, Facade, listen
 from quorate.server.kubernetes.callers import TokenFile
 from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates, write_private
 from quorate.server.leading import leading
+from quorate.server.loopback import is_loopback
 
 _log = get_logger(__name__)
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import structlog
-
 from quorate.api.codec import to_builtins
 from quorate.api.maintenance import LogRecord
 from quorate.api.maintenance.broker_config import LogConfig, LogLevel
 from quorate.api.maintenance.log_record import LogEntry, RecordType
 from quorate.api.meta import ObjectMeta
 from quorate.engine.clock import Clock
+from quorate.engine.logs import get_logger
 from quorate.engine.store import Store
 from quorate.errors import AlreadyExists, Conflict, NotFound, QuorateError
 from quorate.maintenance.messages import LogLine, LogTailRequest
@@ -37,7 +36,7 @@ PACE: Final = 1.0
 #: The kind's own bound.
 _MESSAGE: Final = 1024
 
-_logger = structlog.get_logger(__name__)
+_logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -13,8 +13,8 @@ says so.
 """
 
 from quorate.server.kubernetes.app import Facade
-from quorate.server.kubernetes.auth import Access, is_loopback
+from quorate.server.kubernetes.auth import Access
 from quorate.server.kubernetes.callers import AgentTokens
 from quorate.server.kubernetes.serving import Listener, listen
 
-__all__ = ["Access", "AgentTokens", "Facade", "Listener", "is_loopback", "listen"]
+__all__ = ["Access", "AgentTokens", "Facade", "Listener", "listen"]

@@ -17,12 +17,12 @@ rights what somebody meant to try with few.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quorate.errors import Forbidden, Unauthorized
 from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, Caller, agent
+from quorate.server.loopback import is_loopback
 
 #: Answered to anybody: a load balancer has no token, and a browser none before the page of the maintenance broker, in
 #: which there is nothing yet, has asked for it.
@@ -64,16 +64,6 @@ class Access:
         if not token or not hmac.compare_digest(given.encode(errors="surrogateescape"), token.encode()):
             raise Unauthorized("Unauthorized")
         return ADMIN
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or host name can only mean this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bearer(header: str) -> str:

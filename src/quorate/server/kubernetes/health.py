@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
+from quorate.engine import health
+
 
 def report(problems: Sequence[str], *, verbose: bool) -> web.Response:
-    """200 ``ok``, or 500 with a line per problem, in the shape that Kubernetes' own endpoints have."""
-    if not problems and not verbose:
-        return web.Response(text="ok")
-    lines = [f"[-]{problem}" for problem in problems] or ["[+]everything"]
-    lines.append("check failed" if problems else "check passed")
-    return web.Response(status=500 if problems else 200, text="\n".join(lines) + "\n")
+    """200 ``ok``, or 500 with a line per problem."""
+    status, text = health.report(problems, verbose=verbose)
+    return web.Response(status=status, text=text)
