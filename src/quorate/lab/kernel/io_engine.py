@@ -178,8 +178,10 @@ def _helped_by_others(device: Device) -> set[int]:
     """Connected peers that are outdated for a moment, because another member is about to copy to them.
 
     This node marks what they miss. The others have not heard yet who has a write, and copy only what was marked when
-    they began.
+    they began. (Recorded of a primary with a disk; one without cannot mark, and is given the benefit of the doubt.)
     """
+    if device.metadata is None:
+        return set()
     return {
         peer.connection.peer_id
         for peer in device.peer_devices

@@ -18,6 +18,7 @@ from quorate.lab.tools.process import Descriptor, Process, Program, Resume, Wait
 
 _UNITS = {"c": 1, "w": 2, "b": 512, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ENDLESS = ("/dev/zero", "/dev/urandom", "/dev/random")
+_FLUSHING = {"conv": {"fsync", "fdatasync"}, "oflag": {"sync", "dsync"}}
 #: A run of equal blocks: how many bytes, and the tag.
 _Run = tuple[int, Hashable]
 
@@ -34,6 +35,8 @@ class _Order:
     count: int | None
     skip: int
     seek: int
+    synchronous: bool
+    """``oflag=sync`` and the like: what a flush meets is what dd says."""
 
     @property
     def limit(self) -> int | None:
@@ -66,6 +69,7 @@ def _order(words: list[str]) -> _Order:
             _number(given["count"]) if "count" in given else None,
             _number(given.get("skip", "0")),
             _number(given.get("seek", "0")),
+            any(set(given.get(name, "").split(",")) & words for name, words in _FLUSHING.items()),
         )
     except ValueError as error:
         raise _Failed(f"invalid number: {error}") from None
@@ -161,7 +165,7 @@ def _write(process: Process, order: _Order, runs: list[_Run]) -> Generator[Wait,
     if minor is not None:
         process.own(11, _opened(process, order.destination, ">"))
         for length, tag in runs:
-            request = process.host.kernel.write(minor, offset, length, tag)
+            request = process.host.kernel.write(minor, offset, length, tag, synchronous=order.synchronous)
             yield from _settled(request)
             if request.state is IoState.FAILED:
                 raise _Failed(f"error writing '{order.destination}': I/O error")
