@@ -295,3 +295,13 @@ def test_a_status_that_a_command_showed_is_compared_as_one(
 
 def test_a_miss_spells_colours_out() -> None:
     assert str(Difference("output", "\033[1;32mno\033[0m", "no")) == r"output: expected \033[1;32mno\033[0m, seen no"
+
+
+def test_steps_of_kinds_that_nobody_compares_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "known.json"
+    recording = json.loads((DATA / "single.json").read_bytes())
+    recording["steps"][1:1] = [{"kind": "kernel", "node": "n1", "lines": []}, {"kind": "note"}, {"kind": "note"}]
+    path.write_text(json.dumps(recording))
+    found = verdict(path)
+    assert found.complete, "\n".join(found.misses)
+    assert found.others == "1 kernel, 2 note"

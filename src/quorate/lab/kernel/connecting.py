@@ -90,7 +90,7 @@ def _seek(connection: Connection) -> None:
     mine, theirs = connection.resource.kernel, other.resource.kernel
     if other.now.conn is not Conn.CONNECTING or not world.reachable(mine, theirs):
         return
-    hint = world.reconnect_hint(mine.name, theirs.name)
+    hint = world.reconnect_hint(connection.resource.name, mine.name, theirs.name)
     delay = world.jitter(*(FIRST_TRY if connection.fresh or other.fresh else AFTER_LOSS))
     _plan_meeting(connection, other, hint if hint is not None else world.now + delay)
 

@@ -60,7 +60,9 @@ def _ping_timeout(connection: Connection) -> float:
 
 def hasten_loss(connection: Connection) -> None:
     """Something was sent to a peer that does not answer: a missing answer to a ping settles it."""
-    world = connection.resource.world
+    resource, world = connection.resource, connection.resource.world
+    if world.loss_is_awaited(resource.name, resource.kernel.name, connection.name):
+        return
     _plan_loss(connection, world.now + _ping_timeout(connection) + world.jitter(0.01, 0.03))
 
 
@@ -70,7 +72,7 @@ def _begin_silence(connection: Connection, phase: float) -> None:
         return
     resource = connection.resource
     assert connection.other is not None
-    hint = resource.world.loss_hint(resource.kernel.name, connection.other.resource.kernel.name)
+    hint = resource.world.loss_hint(resource.name, resource.kernel.name, connection.other.resource.kernel.name)
     delay = _ping_timeout(connection) + phase * connection.options.number("ping-int")
     connection.loss_at = None
     _plan_loss(connection, hint if hint is not None else resource.world.now + delay + resource.world.jitter(0, 0.1))
@@ -133,7 +135,7 @@ def clean_up(connection: Connection) -> None:
     if connection.now.conn not in BROKEN or resource.gone or not resource.kernel.powered:
         connection.stuck = False
         return
-    hanging = resource.world.hangs_until(resource.kernel.name, connection.name)
+    hanging = resource.world.hangs_until(resource.name, resource.kernel.name, connection.name)
     if hanging > resource.world.now:
         resource.world.at(hanging, partial(clean_up, connection))
         return

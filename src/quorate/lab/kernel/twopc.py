@@ -123,7 +123,7 @@ def call_for_count(resource: Resource) -> None:
         return
     resource.counting = True
     world = resource.world
-    hint = world.count_hint(resource.kernel.name)
+    hint = world.count_hint(resource.name, resource.kernel.name)
     if hint is None:
         world.soon(partial(_count_members, resource))
     else:
@@ -136,12 +136,11 @@ def _count_members(resource: Resource) -> None:
     reach, world = explore(resource), resource.world
     if reach.dead:
         for connection in reach.dead:
-            if not world.loss_is_awaited(connection.resource.kernel.name, connection.name):
-                links.hasten_loss(connection)
+            links.hasten_loss(connection)
         # Whoever asks at the same time gets in the way of each other, and tries again a little later.
         last = max(connection.loss_at or world.now for connection in reach.dead)
         wait = world.jitter(0.002, 0.02) if world.random.random() < 0.5 else world.jitter(0.02, 0.2)
-        again = max(last, min(last + wait, world.count_limit(resource.kernel.name)))
+        again = max(last, min(last + wait, world.count_limit(resource.name, resource.kernel.name)))
         world.at(again, partial(_count_members, resource))
         return
     resource.counting = False

@@ -44,12 +44,12 @@ class World:
         self._sequence = 0
         self._ready: deque[Callable[[], None]] = deque()
         self._settling = False
-        self._losses: dict[tuple[str, str], list[float]] = {}
-        self._reconnects: dict[frozenset[str], list[float]] = {}
-        self._hangs: dict[tuple[str, str], float] = {}
-        self._counts: dict[str, list[float]] = {}
-        self._counts_before: dict[str, float] = {}
-        self._awaited: dict[tuple[str, str], float] = {}
+        self._losses: dict[tuple[str, str, str], list[float]] = {}
+        self._reconnects: dict[tuple[str, frozenset[str]], list[float]] = {}
+        self._hangs: dict[tuple[str, str, str], float] = {}
+        self._counts: dict[tuple[str, str], list[float]] = {}
+        self._counts_before: dict[tuple[str, str], float] = {}
+        self._awaited: dict[tuple[str, str, str], float] = {}
         self.accidents: deque[Accident] = deque(maxlen=10_000)
         """What went wrong as it does in the real kernel, the latest of it."""
         self.chances: dict[Race, float] = {}
@@ -195,59 +195,59 @@ class World:
 
     # -- timing hints of a replay ------------------------------------------------------------------------------------
 
-    def expect_loss(self, observer: str, peer: str, at: float) -> None:
+    def expect_loss(self, resource: str, observer: str, peer: str, at: float) -> None:
         """Timing hint for a replay: the observer notices at this time, not at one of our choice, that the peer is gone.
 
         Hints of a pair are used in the order given, each for one loss that happens before it. They decide when, never
         what.
         """
-        self._losses.setdefault((observer, peer), []).append(at)
+        self._losses.setdefault((resource, observer, peer), []).append(at)
 
-    def expect_reconnect(self, first: str, second: str, at: float) -> None:
+    def expect_reconnect(self, resource: str, first: str, second: str, at: float) -> None:
         """Timing hint for a replay: the two find each other again at this time, if both try and the link works."""
-        self._reconnects.setdefault(frozenset((first, second)), []).append(at)
+        self._reconnects.setdefault((resource, frozenset((first, second))), []).append(at)
 
-    def hang_link(self, observer: str, peer: str, until: float) -> None:
+    def hang_link(self, resource: str, observer: str, peer: str, until: float) -> None:
         """Timing hint for a replay: after losing the peer the observer's receiver is not done cleaning up before then.
 
         Cleaning up (NetworkFailure to Unconnected) is a change that can be refused, and is then tried again and again:
         a link that "hangs in NetworkFailure" in a recording. Whether it is refused depends on what the observer learns
         in these milliseconds, so a short delay is enough.
         """
-        self._hangs[observer, peer] = until
+        self._hangs[resource, observer, peer] = until
 
-    def expect_count(self, node: str, at: float) -> None:
+    def expect_count(self, resource: str, node: str, at: float) -> None:
         """Timing hint for a replay: after a loss, the node and those it reaches count each other at this time."""
-        self._counts.setdefault(node, []).append(at)
+        self._counts.setdefault((resource, node), []).append(at)
 
-    def expect_count_before(self, node: str, at: float) -> None:
+    def expect_count_before(self, resource: str, node: str, at: float) -> None:
         """Timing hint for a replay: the node has counted when this time comes, whatever got in its way."""
-        self._counts_before[node] = at
+        self._counts_before[resource, node] = at
 
-    def loss_hint(self, observer: str, peer: str) -> float | None:
+    def loss_hint(self, resource: str, observer: str, peer: str) -> float | None:
         """When a loss that happened now is to be noticed, if a hint says so."""
-        hint = self._take(self._losses.get((observer, peer)))
+        hint = self._take(self._losses.get((resource, observer, peer)))
         if hint is not None:
-            self._awaited[observer, peer] = hint
+            self._awaited[resource, observer, peer] = hint
         return hint
 
-    def loss_is_awaited(self, observer: str, peer: str) -> bool:
+    def loss_is_awaited(self, resource: str, observer: str, peer: str) -> bool:
         """Whether a hint says when the loss of the peer will be noticed: nothing hastens it."""
-        hint = self._awaited.get((observer, peer))
+        hint = self._awaited.get((resource, observer, peer))
         return hint is not None and hint >= self.now
 
-    def count_hint(self, node: str) -> float | None:
+    def count_hint(self, resource: str, node: str) -> float | None:
         """When the members are to be counted, if a hint says so."""
-        return self._take(self._counts.get(node))
+        return self._take(self._counts.get((resource, node)))
 
-    def count_limit(self, node: str) -> float:
+    def count_limit(self, resource: str, node: str) -> float:
         """By when the members are to be counted."""
-        limit = self._counts_before.get(node, math.inf)
+        limit = self._counts_before.get((resource, node), math.inf)
         return limit if limit >= self.now else math.inf
 
-    def reconnect_hint(self, first: str, second: str) -> float | None:
+    def reconnect_hint(self, resource: str, first: str, second: str) -> float | None:
         """When two nodes are to find each other, if a hint says so."""
-        return self._take(self._reconnects.get(frozenset((first, second))))
+        return self._take(self._reconnects.get((resource, frozenset((first, second)))))
 
     def _take(self, hints: list[float] | None) -> float | None:
         while hints:
@@ -256,6 +256,6 @@ class World:
                 return at
         return None
 
-    def hangs_until(self, observer: str, peer: str) -> float:
+    def hangs_until(self, resource: str, observer: str, peer: str) -> float:
         """Until when a clean-up is delayed."""
-        return self._hangs.get((observer, peer), 0.0)
+        return self._hangs.get((resource, observer, peer), 0.0)

@@ -11,15 +11,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from quorate.lab.host import Host
 from quorate.lab.lvm.volume import EXTENT
-from quorate.lab.recordings.recording import Command, Recording
+from quorate.lab.recordings.recording import AnyStep, Command, File, Recording
 
 _CREATE = re.compile(r"\blvcreate\b.*?-L\s*(?P<size>\S+)\s+(?P<group>\S+)")
 _NODE_ID = re.compile(r"^node-id (\d+);", re.MULTILINE)
 _NO_SPACE = re.compile(r'Volume group "(?P<group>\S+)" has insufficient free space \((?P<free>\d+) extents\)')
 _NOTHING_CONFIGURED = "no resources defined!"
 _MINOR = 999
+_WHOLE_DRIVE = re.compile(r"/dev/(vd[b-z])\b")
+_DRIVE_SIZE = "32M"  # as the recorded machines had them
 
 _CONFIGURATION = """resource "previous" {{
   on {host} {{
@@ -38,6 +42,40 @@ class Tenant:
     size: str
     group: str
     node_id: int
+
+
+def on_volumes(recording: Recording) -> Recording:
+    """The same with a logical volume in place of every whole drive that it gives to DRBD: /dev/vdb is /dev/vg0/vdb."""
+    if not drives(recording):
+        return recording
+    return structs.replace(recording, steps=[_on_volumes(step) for step in recording.steps])
+
+
+def drives(recording: Recording) -> dict[str, set[str]]:
+    """The whole drives that DRBD is given, by node."""
+    found: dict[str, set[str]] = {}
+    for step in recording.steps:
+        if isinstance(step, File):
+            found.setdefault(step.node, set()).update(_WHOLE_DRIVE.findall(step.text))
+    return {node: names for node, names in found.items() if names}
+
+
+def _on_volumes(step: AnyStep) -> AnyStep:
+    if isinstance(step, File):
+        return structs.replace(step, text=_WHOLE_DRIVE.sub(r"/dev/vg0/\1", step.text))
+    if isinstance(step, Command):
+        command, output = (_WHOLE_DRIVE.sub(r"/dev/vg0/\1", text) for text in (step.command, step.output))
+        return structs.replace(step, command=command, output=output)
+    return step
+
+
+def make_volumes(host: Host, recording: Recording, names: set[str]) -> None:
+    """Volumes for the whole drives, with metadata on those where the recording finds some that it does not expect."""
+    shown = "".join(step.output for step in recording.steps if isinstance(step, Command) and step.node == host.name)
+    for name in sorted(names):
+        host.execute(["lvcreate", "-y", "-n", name, "-L", _DRIVE_SIZE, "vg0"])
+        if f"already in place on /dev/{name} " in shown:
+            host.execute(["drbdmeta", str(_MINOR), "v09", f"/dev/vg0/{name}", "internal", "create-md", "7", "--force"])
 
 
 def tenants(recording: Recording) -> dict[str, Tenant]:

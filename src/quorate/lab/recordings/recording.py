@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ class Command(Step, frozen=True, tag="command", kw_only=True):
 
     node: str
     command: str
-    exit: int
+    exit: int | None
+    """None if it never ended, or took the machine with it."""
     output: str
     note: str | None = None
 
@@ -50,6 +52,8 @@ class Network(Step, frozen=True, tag="network", kw_only=True):
     """From now on these pairs of nodes cannot reach each other, and all others can."""
 
     cut: list[tuple[str, str]]
+    wall: float | None = None
+    """The recorder's clock at ``at``."""
 
 
 class Power(Step, frozen=True, tag="power", kw_only=True):
@@ -66,7 +70,30 @@ class Events(Step, frozen=True, tag="events2", kw_only=True):
     text: str
 
 
-AnyStep = File | Command | Status | Network | Power | Events
+class Clocks(Step, frozen=True, tag="clocks", kw_only=True):
+    """How far each node's clock was ahead of the recorder's: ``offset``, in seconds."""
+
+    clocks: dict[str, dict[str, float]]
+
+
+class Writes(Step, frozen=True, tag="writes", kw_only=True):
+    """What a writer on a node did until then: block, begun at, ended at, and how it ended."""
+
+    node: str
+    resource: str
+    writes: list[tuple[int, float | None, float | None, str | None]]
+
+
+class Blocks(Step, frozen=True, tag="blocks", kw_only=True):
+    """What the first blocks of a backing device held: ``number.tag`` as a writer wrote it, "-" for an empty one."""
+
+    node: str
+    resource: str
+    blocks: list[str]
+
+
+AnyStep = File | Command | Status | Network | Power | Events | Clocks | Writes | Blocks
+_KINDS = frozenset({"file", "command", "status", "network", "power", "events2", "clocks", "writes", "blocks"})
 
 
 class Recording(msgspec.Struct, frozen=True):
@@ -77,17 +104,26 @@ class Recording(msgspec.Struct, frozen=True):
     about: str = ""
     kernel: str = ""
     utils: str = ""
+    #: Steps of kinds that nobody here compares (a kernel log, a verdict, a note), by kind: how many.
+    others: dict[str, int] = {}
 
     def nodes(self) -> tuple[str, ...]:
         """Every node that a step names."""
-        names = {step.node for step in self.steps if not isinstance(step, Network)}
+        names = {step.node for step in self.steps if not isinstance(step, Network | Clocks)}
         names |= {name for step in self.steps if isinstance(step, Network) for pair in step.cut for name in pair}
         return tuple(sorted(names))
 
 
 def load(path: Path) -> Recording:
-    """Read a file. Raises MalformedRecording."""
+    """Read a file. Steps of kinds that are not known are left out, and counted. Raises MalformedRecording."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Recording)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        steps = document.get("steps")
+        if isinstance(steps, list):
+            kinds = [step.get("kind") if isinstance(step, dict) else None for step in steps]
+            others = Counter(kind for kind in kinds if isinstance(kind, str) and kind not in _KINDS)
+            known = [step for step, kind in zip(steps, kinds, strict=True) if kind not in others]
+            document = {**document, "steps": known, "others": dict(others)}
+        return msgspec.convert(document, Recording)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise MalformedRecording(f"{path.name}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +12,32 @@ from typing import Any
 from quorate.lab.drives import Drive
 from quorate.lab.host import Host, HostDown
 from quorate.lab.kernel import World
-from quorate.lab.recordings import before, clock, compare_command, compare_events, compare_status
+from quorate.lab.recordings import before, clock, compare_command, compare_events, compare_status, writer
 from quorate.lab.recordings.compare_status import Difference
-from quorate.lab.recordings.recording import AnyStep, Command, Events, File, Network, Power, Recording, Status
+from quorate.lab.recordings.recording import (
+    AnyStep,
+    Blocks,
+    Clocks,
+    Command,
+    Events,
+    File,
+    Network,
+    Power,
+    Recording,
+    Status,
+    Writes,
+)
 from quorate.lab.recordings.timing import Timing
 from quorate.lab.recordings.window import REACH, Expected, History
+from quorate.lab.recordings.writer import RecordedWriter
 from quorate.lab.tools.process import Result
 
 _NODES = ("n1", "n2", "n3", "n4")
 _DRIVE = 1 << 30
 _SLOW_COMMAND = 10.0
-_STREAM_LOST = "cat: can't open"
+_PATIENCE = 40.0  # for how long the recorder waited for a machine to end by itself
+_ENDING = re.compile(r"\b(?:reboot|poweroff) -f\b")
+_STREAM_LOST = re.compile(r"cat: (?:can't open|.*No such file or directory)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +59,13 @@ class _Look:
 
     index: int
     step: Status | Command
-    expected: Expected
+    expected: list[Expected]
+    """One for each resource: they go their own ways, and none waits for another."""
     until: float
-    differences: list[Difference]
+
+    @property
+    def differences(self) -> list[Difference]:
+        return [difference for part in self.expected for difference in part.last]
 
 
 class _Slack:
@@ -65,7 +85,9 @@ class Replay:
     """The lab, and how far the recording has been played on it."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+        given, drives = recording, before.drives(recording)
+        self._recording = recording = before.on_volumes(given)
+        self._writers: list[RecordedWriter] = []
         self._slots = clock.slots(recording)
         self._timing = Timing(recording, self._slots)
         self._world = World()
@@ -81,6 +103,8 @@ class Replay:
             self._hosts[name] = _host(self._world, name)
         for name, tenant in before.tenants(recording).items():
             before.settle(self._hosts[name], tenant)
+        for name, names in drives.items():
+            before.make_volumes(self._hosts[name], given, names)
         for host in self._hosts.values():
             self._listen(host)
         self._world.advance(self._world.now + 1.0)
@@ -124,6 +148,13 @@ class Replay:
                 self._look(index, step, Expected(step.status, self._slack.after(step.status)))
             case Events():
                 self._settle(index, step, self._events(step))
+            case Clocks():
+                self._settle(index, step, [])
+            case Writes():
+                self._settle(index, step, list(writer.compare_writes(step, self._writers)))
+            case Blocks():
+                found = writer.compare_blocks(step, self._recording, self._hosts[step.node])
+                self._settle(index, step, list(found))
 
     def _settle(self, index: int, step: AnyStep, differences: list[Difference]) -> None:
         self._outcomes[index] = Outcome(index, step, tuple(differences))
@@ -143,9 +174,11 @@ class Replay:
         for look in list(self._open):
             if self._world.now > look.until:
                 self._close(look)
-            elif look.step.node in statuses and not look.expected.differences(statuses[look.step.node]):
-                look.differences = []
-                self._close(look)
+            elif look.step.node in statuses:
+                seen = statuses[look.step.node]
+                look.expected = [part for part in look.expected if part.differences(seen)]
+                if not look.expected:
+                    self._close(look)
 
     def _close(self, look: _Look) -> None:
         self._open.remove(look)
@@ -159,6 +192,14 @@ class Replay:
 
     def _command(self, index: int, step: Command) -> None:
         host = self._hosts[step.node]
+        ordered = writer.order(self._recording, index)
+        if ordered is not None or step.exit is None:
+            self._settle(index, step, self._write(host, ordered) if ordered else _end_machine(host, step))
+            return
+        own = writer.own_program(step, host) if host.powered else None
+        if own is not None:
+            self._settle(index, step, own)
+            return
         before.clean_up(host, step)
         before.limit_space(host, step)
         try:
@@ -180,16 +221,25 @@ class Replay:
         else:
             self._settle(index, step, compare_command.differences(step, running.result, self._log_since_cut(host)))
 
+    def _write(self, host: Host, order: writer.Order) -> list[Difference]:
+        minor = writer.minor_of(self._recording, order.resource)
+        scripted = any(isinstance(step, Writes) for step in self._recording.steps)
+        made = RecordedWriter(host, order, minor, self._began, scripted)
+        self._writers.append(made)
+        made.start()
+        return []
+
     def _log_since_cut(self, host: Host) -> str:
         return "\n".join(line for moment, line in self._world.log(host.name) if moment >= self._last_cut)
 
     def _look(self, index: int, step: Status | Command, expected: Expected) -> None:
         host = self._hosts[step.node]
-        differences = expected.differences(host.kernel.status() if host.powered else [])
-        if not differences or self._history.shows(step.node, expected):
-            self._settle(index, step, [])
+        seen = host.kernel.status() if host.powered else []
+        missing = [part for part in expected.apart() if part.note(seen) and not self._history.shows(step.node, part)]
+        if missing:
+            self._open.append(_Look(index, step, missing, self._world.now + REACH))
         else:
-            self._open.append(_Look(index, step, expected, self._world.now + REACH, differences))
+            self._settle(index, step, [])
 
     # --- events ---
 
@@ -201,16 +251,27 @@ class Replay:
 
     def _events(self, step: Events) -> list[Difference]:
         stream = self._streams.get(step.node)
-        if step.text.startswith(_STREAM_LOST):
+        if _STREAM_LOST.match(step.text):
             return [] if stream is None else [Difference("event stream", "lost with the node's power", "still there")]
         if stream is None:
             return [Difference("event stream", "there", "lost with the node's power")]
         return compare_events.differences("".join(stream), self._hosts[step.node].kernel.status())
 
 
+def _end_machine(host: Host, step: Command) -> list[Difference]:
+    """``reboot -f`` and ``poweroff -f`` end a machine, unless a sync before that waits for a suspended device."""
+    if not _ENDING.search(step.command):
+        return [Difference("command", "to hang", "it is not known for that")]
+    hangs = any(resource["suspended"] for resource in host.kernel.status())
+    host.world.later(_PATIENCE if hangs else 0.0, lambda: host.power_off() if host.powered else None)
+    return []
+
+
 def _only_looks(step: AnyStep) -> bool:
     """Whether a step leaves everything as it is."""
-    return isinstance(step, Status | Events) or (isinstance(step, Command) and compare_command.look(step) is not None)
+    return isinstance(step, Status | Events | Clocks | Writes | Blocks) or (
+        isinstance(step, Command) and compare_command.look(step) is not None
+    )
 
 
 def _forgetting(streams: dict[str, list[str]], name: str) -> Callable[[], None]:

@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate.lab.recordings.recording import Command, File, MalformedRecording, Network, Power, Recording, Status, load
+from quorate.lab.recordings.recording import (
+    Blocks,
+    Clocks,
+    Command,
+    File,
+    MalformedRecording,
+    Network,
+    Power,
+    Recording,
+    Status,
+    Writes,
+    load,
+)
 from quorate.lab.recordings.replay import Outcome, Replay
 
 
@@ -19,6 +31,8 @@ class Verdict:
     matched: int
     of: int
     misses: tuple[str, ...]
+    others: str = ""
+    """Steps that were not compared, in words."""
 
     @property
     def complete(self) -> bool:
@@ -31,6 +45,9 @@ def verdict(path: Path) -> Verdict:
         recording = load(path)
     except MalformedRecording as error:
         return Verdict(path.stem, 0, 1, (f"not a recording: {error}",))
+    others = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.others.items()))
+    if others and not recording.steps:
+        return Verdict(path.stem, 0, 1, (f"nothing in it that can be played or compared: {others}",), others)
     try:
         outcomes = Replay(recording).run()
     except Exception as error:  # a hole in the model is a finding about this recording, not the end
@@ -38,7 +55,7 @@ def verdict(path: Path) -> Verdict:
         miss = f"the replay broke: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         return Verdict(path.stem, 0, max(1, len(recording.steps)), (miss,))
     misses = tuple(_miss(recording, outcome) for outcome in outcomes if not outcome.matched)
-    return Verdict(path.stem, len(outcomes) - len(misses), len(outcomes), misses)
+    return Verdict(path.stem, len(outcomes) - len(misses), len(outcomes), misses, others)
 
 
 def _miss(recording: Recording, outcome: Outcome) -> str:
@@ -50,8 +67,10 @@ def _miss(recording: Recording, outcome: Outcome) -> str:
             what = f"{step.node} status {step.label!r}"
         case File() | Power():
             what = f"{step.node} {type(step).__name__.lower()}"
-        case Network():
-            what = "network"
+        case Network() | Clocks():
+            what = type(step).__name__.lower()
+        case Writes() | Blocks():
+            what = f"{step.node} {type(step).__name__.lower()} of {step.resource}"
         case _:
             what = f"{step.node} events2"
     at = f"at {step.at}" if step.at is not None else f"step {outcome.index}"
@@ -64,7 +83,7 @@ def replay_all(directory: Path, say: Callable[[str], None], *, verbose: bool = F
     for found in _verdicts(directory):
         count += 1
         complete += found.complete
-        say(f"{found.name}  {found.matched}/{found.of}")
+        say(f"{found.name}  {found.matched}/{found.of}" + (f"  (not compared: {found.others})" if found.others else ""))
         if verbose:
             for miss in found.misses:
                 say("  " + miss.replace("\n", "\n  "))

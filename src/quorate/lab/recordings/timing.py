@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from quorate.lab.kernel import World
 from quorate.lab.recordings.clock import Slot
-from quorate.lab.recordings.recording import Command, Events, File, Network, Recording
+from quorate.lab.recordings.recording import Clocks, Command, Events, File, Network, Recording
 
 _DISKLESS = re.compile(r"\bdisk\s+none\s*;")
 _DISK = re.compile(r"\bdisk\s+/\S+\s*;")
@@ -30,7 +30,7 @@ _AHEAD = 0.2  # by how much a node's clock, set by its events, may run ahead
 #: Not a state of a connection, but the first sign of a new one: a path that carries again.
 _FOUND = "found"
 _CHANGE = re.compile(
-    r"^(?P<time>\S+) change (?:connection|path) name:\S+ peer-node-id:\d+ conn-name:(?P<peer>\S+)"
+    r"^(?P<time>\S+) change (?:connection|path) name:(?P<resource>\S+) peer-node-id:\d+ conn-name:(?P<peer>\S+)"
     r"(?: connection:(?P<state>\S+)| .*established:(?P<found>yes))"
 )
 
@@ -38,6 +38,7 @@ _CHANGE = re.compile(
 @dataclass(frozen=True, slots=True)
 class _Change:
     at: float
+    resource: str
     peer: str
     state: str
 
@@ -48,6 +49,7 @@ class Timing:
     def __init__(self, recording: Recording, slots: list[Slot]) -> None:
         self._recording = recording
         self._slots = slots
+        self._slow = any(isinstance(step, Clocks) for step in recording.steps)
         streams = {step.node: step.text for step in recording.steps if isinstance(step, Events)}
         starts = clocks(recording, slots, streams)
         self._changes = {node: list(_changes(streams[node], start)) for node, start in starts.items()}
@@ -66,31 +68,41 @@ class Timing:
         self._tell_losses(world, cut, now, until, began)
 
     def _tell_reconnect(self, world: World, first: str, second: str, now: float, until: float, began: float) -> None:
-        met = [
-            change.at
-            for node, peer in ((first, second), (second, first))
+        ends = ((first, second), (second, first))
+        seen = [
+            change
+            for node, peer in ends
             for change in self._changes.get(node, ())
-            if change.peer == peer and change.state == _FOUND and now <= change.at <= until
+            if change.peer == peer and now <= change.at <= until
         ]
-        if met:
-            world.expect_reconnect(first, second, began + min(met))
+        for resource in sorted({change.resource for change in seen}):
+            # Where the clocks are known, the moment at which they were connected counts: on a slow machine the first
+            # to find each other are not always the first to be.
+            moments = {
+                state: min((c.at for c in seen if c.resource == resource and c.state == state), default=math.inf)
+                for state in (_FOUND, "Connected")
+            }
+            at = moments["Connected"] if self._slow and moments["Connected"] < math.inf else moments[_FOUND]
+            if at < math.inf:
+                world.expect_reconnect(resource, first, second, began + at)
 
     def _tell_losses(self, world: World, cut: set[frozenset[str]], now: float, until: float, began: float) -> None:
         for observer in sorted(self._changes):
             peers = {name for pair in cut if observer in pair for name in pair} - {observer}
-            mine = [
+            seen = [
                 change
                 for change in self._changes[observer]
                 if change.peer in peers and change.state != _FOUND and now - _AHEAD <= change.at
             ]
-            for peer in sorted(peers):
-                theirs = [change for change in mine if change.peer == peer]
-                self._tell_loss(world, observer, theirs, now, until, began)
-            counted, waited = _counted(mine, until)
-            if waited:
-                world.expect_count(observer, began + max(now, counted))
-            elif counted < math.inf:
-                world.expect_count_before(observer, began + max(now, counted))
+            for resource in sorted({change.resource for change in seen}):
+                mine = [change for change in seen if change.resource == resource]
+                for peer in sorted(peers):
+                    self._tell_loss(world, observer, [c for c in mine if c.peer == peer], now, until, began)
+                counted, waited = _counted(mine, until)
+                if waited:
+                    world.expect_count(resource, observer, began + max(now, counted))
+                elif counted < math.inf:
+                    world.expect_count_before(resource, observer, began + max(now, counted))
 
     def _tell_loss(
         self, world: World, observer: str, changes: Sequence[_Change], now: float, until: float, began: float
@@ -99,10 +111,10 @@ class Timing:
         lost = next((change for change in changes if change.state in _LOST), None)
         if lost is None or lost.at > until:
             return
-        world.expect_loss(observer, lost.peer, began + max(now, lost.at))
+        world.expect_loss(lost.resource, observer, lost.peer, began + max(now, lost.at))
         after = changes[changes.index(lost) + 1 :]
         cleaned_up = next((change.at for change in after if change.state not in _LOST), math.inf)
-        world.hang_link(observer, lost.peer, began + cleaned_up)
+        world.hang_link(lost.resource, observer, lost.peer, began + cleaned_up)
 
     def _cut_before(self, index: int) -> set[frozenset[str]]:
         earlier = [step for step in self._recording.steps[:index] if isinstance(step, Network)]
@@ -141,9 +153,13 @@ def _counted(changes: Sequence[_Change], until: float) -> tuple[float, bool]:
 def clocks(recording: Recording, slots: list[Slot], streams: Mapping[str, str]) -> dict[str, float]:
     """What each node's clock showed when the recording began.
 
-    One node is set by its first ``up``, during which its resource appears. The others by what two nodes see at the same
-    instant: that they are connected.
+    Told by the recording, or: one node is set by its first ``up``, during which its resource appears, and the others by
+    what two nodes see at the same instant: that they are connected.
     """
+    walls = [step.wall - step.at for step in recording.steps if isinstance(step, Network) and step.wall and step.at]
+    told = {name: clock for step in recording.steps if isinstance(step, Clocks) for name, clock in step.clocks.items()}
+    if walls and set(streams) <= set(told):
+        return {node: walls[0] + told[node].get("offset", 0.0) for node in streams}
     starts: dict[str, float] = {}
     for node in sorted(streams):
         start = _start_by_up(recording, slots, node, streams[node])
@@ -192,7 +208,7 @@ def meetings(stream: str, peer: str) -> list[float]:
 def _changes(stream: str, start: float) -> Iterator[_Change]:
     for line in stream.splitlines():
         if match := _CHANGE.match(line):
-            yield _Change(_seconds(match["time"]) - start, match["peer"], match["state"] or _FOUND)
+            yield _Change(_seconds(match["time"]) - start, match["resource"], match["peer"], match["state"] or _FOUND)
 
 
 def _seconds(text: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from quorate.lab.recordings.compare_status import Difference, differences
@@ -19,13 +19,26 @@ REACH = 3.0
 _Status = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Expected:
     """A recorded status, of one resource or of all; counts may be off by some KiB (``compare_status``)."""
 
     status: _Status
     slack: int
     resource: str | None = None
+    last: list[Difference] = field(default_factory=list)
+    """What was different when the status was due."""
+
+    def apart(self) -> list[Expected]:
+        """Each of several resources by itself: a status of all is not taken at one instant of all their changes."""
+        if self.resource is not None or len(self.status) < 2:
+            return [self]
+        return [Expected([each], self.slack, each["name"]) for each in self.status]
+
+    def note(self, seen: _Status) -> list[Difference]:
+        """The differences now, kept to be told."""
+        self.last = self.differences(seen)
+        return self.last
 
     def differences(self, seen: _Status) -> list[Difference]:
         """Nothing if a node's whole status shows what is expected."""
