@@ -29,6 +29,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     data: Annotated[str, Meta(min_length=1)] = "~/.local/share/quorate"
     #: The address to listen on. Anything but a loopback address makes a token and TLS mandatory.
     listen: str = "127.0.0.1"
+    #: The names and addresses, by commas, that other machines reach the server by, if not by the one it listens on.
+    #: They are put into its certificate, and the first into the command that a node joins with.
+    advertise: str = ""
     #: 0 lets the system choose; the line that says "ready" tells which.
     port: Annotated[int, Meta(ge=0, le=65535)] = 7480
     #: A file with the bearer token that clients must present; made in the data directory when one is needed.

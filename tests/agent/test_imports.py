@@ -38,7 +38,7 @@ OURS = {
 }
 #: And where those are large, by their own modules.
 OF_THE_COMMANDS = {"agent", "failures", "main", "output", "process_log"}
-OF_THE_SERVER = {"agent", "loopback", "probes"}
+OF_THE_SERVER = {"addresses", "agent", "probes"}
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_the_environment_may_name_the_file(file: Path) -> None:
     [
         ("port: 1", "must say `version: 1`"),
         ("version: 2", "must say `version: 1`"),
-        ("version: 1\nprot: 1", "unknown: prot; known are address, brokerClientAuthority, brokerGrpc"),
+        ("version: 1\nprot: 1", "unknown: prot; known are address, advertise, brokerClientAuthority"),
         ("version: 1\nport: many", "port: 'many' cannot be used"),
         ("version: 1\nport: 70000", "port: 70000 cannot be used"),
         ("version: 1\nlogLevel: loud", "logLevel: 'loud' cannot be used"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorate.errors import Forbidden, Unauthorized
+from quorate.server.addresses import is_loopback
 from quorate.server.kubernetes.auth import Access
-from quorate.server.loopback import is_loopback
 
 OPEN = Access()
 BY_TOKEN = Access("s3cret")

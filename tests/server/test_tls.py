@@ -12,7 +12,8 @@ import pytest
 from cryptography import x509
 
 from quorate.errors import ConfigError
-from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates, write_private
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates
+from quorate.server.private_file import write_private
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("localhost", "127.0.0.1")

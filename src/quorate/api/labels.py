@@ -23,6 +23,8 @@ REPLICATED_VOLUME: Final = "sds-replicated-volume.deckhouse.io/replicated-volume
 VOLUME_UID: Final = "quorate.io/volume-uid"
 #: On Secret, Role and RoleBinding: kept for the members of a volume ("drbd").
 SHARED_SECRET: Final = "quorate.io/shared-secret"  # noqa: S105 - a label
+#: On Secret: an invitation, by which somebody ("node") joins.
+INVITATION: Final = "quorate.io/invitation"
 #: On RVR and LLV: the volume group they lie on.
 LVM_VOLUME_GROUP: Final = "sds-replicated-volume.deckhouse.io/lvm-volume-group"
 

@@ -11,6 +11,7 @@ from quorate.cli import failures
 #: In the order in which they are listed. Each is in the module of its name.
 _COMMANDS = (
     "up",
+    "node",
     "controller",
     "agent",
     "broker",

@@ -34,6 +34,29 @@ class Where:
 
         return asyncio.run(self._asked(question))
 
+    def send(self, method: str, path: str, body: bytes) -> bytes:
+        """Write to what a `quorate up` serves besides the store."""
+        import asyncio
+
+        return asyncio.run(self._sent(method, path, body))
+
+    async def _sent(self, method: str, path: str, body: bytes) -> bytes:
+        from quorate.engine.clock import SystemClock
+        from quorate.engine.kubernetes.transport import Transport
+        from quorate.errors import NotFound, QuorateError
+
+        clock = SystemClock()
+        connection = self._connection(clock)
+        transport = Transport(connection, clock=clock)
+        try:
+            return await transport.write(method, path, body)
+        except NotFound as error:
+            raise QuorateError(
+                f"{connection.server} ({connection.origin}) is no `quorate up`, which has this: {error}"
+            ) from None
+        finally:
+            await transport.close()
+
     async def _asked(self, question: Callable[[Store], Awaitable[T]]) -> T:
         import random
 

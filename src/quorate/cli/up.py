@@ -14,6 +14,7 @@ from quorate.cli.process_log import begin_log, log_options
 @click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration file.")
 @click.option("--data", help="The directory that holds everything that must survive.")
 @click.option("--listen", help="The address to listen on; a token and TLS are required unless it is loopback.")
+@click.option("--advertise", help="Names and addresses, by commas, that other machines reach it by.")
 @click.option("--port", type=int, help="The port; 0 lets the system choose.")
 @click.option("--token-file", help="A file with the bearer token that clients must present.")
 @click.option("--tls-certificate", help="A PEM file with the server's certificate chain.")

@@ -31,7 +31,7 @@ from quorate.engine.kubernetes import KubernetesStore, load_connection
 from quorate.engine.kubernetes.metrics import ClientMetrics
 from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
-from quorate.server.loopback import is_loopback
+from quorate.server.addresses import is_loopback
 from quorate.server.probes import Probes
 
 if TYPE_CHECKING:  # only --check examines

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from quorate.server.kubernetes.tls import write_private
+from quorate.server.private_file import write_private
 
 _NAME = "quorate"
 

@@ -25,17 +25,18 @@ from quorate.lab.cluster import Cluster
 from quorate.lab.delivery import deliver
 from quorate.lab.keeping import Hardware, SavedFirst, kept
 from quorate.lab.layout import Layout
-from quorate.server import lab
+from quorate.server import join, lab
+from quorate.server.addresses import is_loopback, is_wildcard, own_addresses, url
 from quorate.server.broker import Streams, routes, serve_grpc
 from quorate.server.broker.access import Access as BrokerAccess
 from quorate.server.broker.access import OneToken
 from quorate.server.broker.listening import Address, Security
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
-from quorate.server.kubernetes import Access, AgentTokens, Facade, listen
+from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, listen
 from quorate.server.kubernetes.callers import TokenFile
-from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates, write_private
+from quorate.server.kubernetes.tls import Certificates, ensure_certificates, given_certificates
 from quorate.server.leading import leading
-from quorate.server.loopback import is_loopback
+from quorate.server.private_file import write_private
 
 _log = get_logger(__name__)
 
@@ -79,7 +80,9 @@ async def standalone(
 ) -> AsyncIterator[Up]:
     """Everything running, for as long as the block lasts; ended in reverse: controllers, servers, store."""
     data = _prepared(config_path(config))
-    access, certificates = _security(config, data, clock)
+    agents = AgentTokens(data / "agents", monotonic=clock.monotonic)
+    access, certificates = _security(config, data, clock, agents)
+    authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
     security = Security(_broker_access(access), certificates)
     registry = CollectorRegistry()
     async with AsyncExitStack() as ending:
@@ -100,6 +103,8 @@ async def standalone(
         cluster = Cluster(Layout(config.nodes, config.zones, config.drives), clock=clock, seed=_SEED)
         hardware = Hardware(cluster, data / "lab" / "hardware.journal")
         hardware.restore()
+        listening: list[Listener] = []
+        invitations = join.Invitations(store, agents, clock)
         facade = Facade(
             store,
             kinds=all_kinds(),
@@ -108,9 +113,14 @@ async def standalone(
             access=access,
             registry=registry,
             health=lambda: _health(led.manager.health(), store),
-            routes=(*lab.routes(cluster, hardware.saved), *routes(led.broker, security.access, streams)),
+            routes=(
+                *lab.routes(cluster, hardware.saved),
+                *routes(led.broker, security.access, streams),
+                *join.routes(invitations, authority=authority, urls=lambda: _urls(config, listening[0])),
+            ),
         )
         server = await listen(facade, host=config.listen, port=config.port, tls=security.tls())
+        listening.append(server)
         ending.push_async_callback(server.close)
         ending.callback(streams.stop)
         grpc = _grpc_address(config, certificates)
@@ -118,7 +128,6 @@ async def standalone(
             led.broker, security.access, host=grpc.host, port=grpc.port, credentials=security.grpc_credentials()
         )
         ending.push_async_callback(rpc.close)
-        authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
         write_kubeconfig(data / "kubeconfig", kubeconfig(server.url, authority=authority, token=access.token))
         async with asyncio.TaskGroup() as running:
             running.create_task(led.run())
@@ -161,9 +170,8 @@ def _prepared(data: Path) -> Path:
     return data
 
 
-def _security(config: Config, data: Path, clock: Clock) -> tuple[Access, Certificates | None]:
+def _security(config: Config, data: Path, clock: Clock, agents: AgentTokens) -> tuple[Access, Certificates | None]:
     """Open on loopback; anywhere else, or when a token or a certificate is given, by token and over TLS."""
-    agents = AgentTokens(data / "agents", monotonic=clock.monotonic)
     given = config.token_file or config.tls_certificate or config.tls_key
     if is_loopback(config.listen) and not given:
         _log.warning("open: every user and program of this machine may do everything", listen=config.listen)
@@ -197,6 +205,16 @@ def _certificates(config: Config, data: Path, clock: Clock) -> Certificates:
         return given
     if config.tls_authority:
         raise ConfigError("tlsAuthority goes with tlsCertificate and tlsKey, which are not given")
-    names = ("localhost", "127.0.0.1", "::1", socket.gethostname())
-    own = () if config.listen in ("0.0.0.0", "::", *names) else (config.listen,)  # noqa: S104
-    return ensure_certificates(data / "tls", names + own, clock.now())
+    names = ("localhost", "127.0.0.1", "::1", socket.gethostname(), *_reached_by(config))
+    return ensure_certificates(data / "tls", tuple(dict.fromkeys(names)), clock.now())
+
+
+def _reached_by(config: Config) -> tuple[str, ...]:
+    """The names and addresses by which other machines find the server, the likeliest first."""
+    said = tuple(name.strip() for name in config.advertise.split(",") if name.strip())
+    return said + (own_addresses(config.listen) if is_wildcard(config.listen) else (config.listen,))
+
+
+def _urls(config: Config, listener: Listener) -> tuple[str, ...]:
+    """Where a node that joins finds the server."""
+    return tuple(url(host, listener.port, secure=listener.secure) for host in _reached_by(config)) or (listener.url,)

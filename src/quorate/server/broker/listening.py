@@ -12,10 +12,10 @@ import grpc
 from aiohttp import web
 
 from quorate.errors import ConfigError
+from quorate.server.addresses import is_loopback
 from quorate.server.broker.access import Access, Users
 from quorate.server.connections import HttpServer, serve
 from quorate.server.kubernetes.tls import Certificates
-from quorate.server.loopback import is_loopback
 
 #: Seconds that a stopping server gives to requests under way; streams are ended at once.
 _PATIENCE: Final = 5.0

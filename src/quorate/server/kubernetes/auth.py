@@ -21,12 +21,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quorate.errors import Forbidden, Unauthorized
+from quorate.server.addresses import is_loopback
 from quorate.server.kubernetes.callers import ADMIN, LOOPBACK, Caller, agent
-from quorate.server.loopback import is_loopback
 
 #: Answered to anybody: a load balancer has no token, and a browser none before the page of the maintenance broker, in
 #: which there is nothing yet, has asked for it.
-PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/cms"})
+#: A node that joins has no token yet that would be known here, and shows its invitation instead (``server/join.py``).
+PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/cms", "/join/v1/authority", "/join/v1/nodes"})
 _IMPERSONATION = "impersonate-"
 
 

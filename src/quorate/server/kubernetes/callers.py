@@ -1,8 +1,9 @@
 """Who sends a request: a person, or the agent of one node.
 
-A token is a file: one for people, and in one directory one for each agent, named after its node. The file is the
-truth: where it is removed, replaced or written over, the old token opens nothing from that moment on. So it is read
-whenever its token is shown: times of change are too coarse to rely on.
+A token is a file: one for people, and in one directory one for each agent, named after its node. Of an agent that has
+joined (``server/join.py``) the file has only the SHA-256, and the node alone has the token. The file is the truth:
+where it is removed, replaced or written over, the old token opens nothing from that moment on. So it is read whenever
+its token is shown: times of change are too coarse to rely on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from quorate.api import names
 from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
-from quorate.server.kubernetes.tls import write_private
+from quorate.server.private_file import write_private
 
 _log = get_logger(__name__)
 
@@ -28,6 +29,8 @@ _EVERYBODY = "system:authenticated"
 #: A node's name, which is a DNS name; it never leads out of the directory.
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NODE_NAME_LENGTH = 253
+#: Before the digest of a token that is not kept here.
+_HASHED = b"sha256:"
 #: Seconds between two looks at all tokens because of one that is nobody's.
 _PAUSE = 1.0
 
@@ -49,6 +52,12 @@ ADMIN = Caller("quorate:admin", ("system:masters", _EVERYBODY))
 def agent(node: str) -> Caller:
     """The agent of a node; on Kubernetes its certificate says the same."""
     return Caller(names.agent_user(node), (_AGENT_GROUP, _EVERYBODY), node)
+
+
+def check_node_name(node: str) -> None:
+    """ConfigError for what cannot be a node's name, and so no file's."""
+    if len(node) > _NODE_NAME_LENGTH or not _NODE_NAME.fullmatch(node):
+        raise ConfigError(f"{node!r} is not the name of a node: lower-case letters, digits, '-' and '.' are allowed")
 
 
 class TokenFile:
@@ -100,18 +109,45 @@ class AgentTokens:
 
     def token(self, node: str) -> str:
         """The token of a node's agent, made if there is none yet."""
-        if len(node) > _NODE_NAME_LENGTH or not _NODE_NAME.fullmatch(node):
-            raise ConfigError(
-                f"{node!r} is not the name of a node: lower-case letters, digits, '-' and '.' are allowed"
-            )
+        check_node_name(node)
         path = self._directory / node
         try:
             if not path.exists():
-                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_private(path, secrets.token_urlsafe(32).encode())
-            return path.read_text("ascii").strip()
+                self._write(node, secrets.token_urlsafe(32).encode())
+            found = path.read_bytes().strip()
+            token = found.decode("ascii")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"the token file {path} cannot be made or read: {error}") from None
+        if found.startswith(_HASHED):
+            raise ConfigError(
+                f"node {node} has joined, and nobody but itself has its token. To give it another: quorate node invite"
+                f" {node}; to take it back: quorate node revoke {node}"
+            )
+        return token
+
+    def replace(self, node: str) -> str:
+        """A new token for a node's agent, told here and kept nowhere; the one that it had opens nothing now."""
+        check_node_name(node)
+        token = secrets.token_urlsafe(32)
+        try:
+            self._write(node, _HASHED + _digest(token.encode()).hex().encode())
+        except OSError as error:
+            raise ConfigError(f"the token file {self._directory / node} cannot be made: {error}") from None
+        return token
+
+    def revoke(self, node: str) -> bool:
+        """Take an agent's token back; whether it had one."""
+        check_node_name(node)
+        try:
+            (self._directory / node).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def has(self, node: str) -> bool:
+        """Whether a node's agent has a token."""
+        check_node_name(node)
+        return (self._directory / node).exists()
 
     def node_of(self, token: str) -> str | None:
         """The node whose agent has this token."""
@@ -125,6 +161,10 @@ class AgentTokens:
                 break
             self._nodes = self._read()
         return None
+
+    def _write(self, node: str, content: bytes) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(self._directory / node, content)
 
     def _may_read(self) -> bool:
         if self._monotonic is None:
@@ -161,6 +201,11 @@ class AgentTokens:
             token = path.read_bytes().strip() if path.is_file() else b""
         except OSError:
             return b""
+        if token.startswith(_HASHED):
+            try:
+                return bytes.fromhex(token.removeprefix(_HASHED).decode("ascii"))
+            except ValueError:
+                return b""
         return _digest(token) if token else b""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 
+from quorate.server.addresses import url
 from quorate.server.connections import ConnectionLimits, HttpServer, serve
 from quorate.server.kubernetes.app import Facade
 
@@ -25,7 +26,7 @@ class Listener:
     def url(self) -> str:
         """Where a client on this machine finds it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104
-        return f"{'https' if self.secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return url(host, self.port, secure=self.secure)
 
     async def close(self) -> None:
         """Accept nothing more, end the watches, let the rest finish."""

@@ -9,7 +9,6 @@ ends in, if that has signed itself.
 from __future__ import annotations
 
 import ipaddress
-import os
 import ssl
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from quorate.errors import ConfigError
+from quorate.server.private_file import write_private
 
 _AUTHORITY_LIFE = timedelta(days=3650)
 _SERVER_LIFE = timedelta(days=825)
@@ -120,17 +120,6 @@ def _save(path: Path, key_path: Path, certificate: x509.Certificate, key: ec.Ell
     )
     write_private(key_path, private)
     write_private(path, certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())  # before the name: after a power cut it must not be the name of an empty file
-    temporary.replace(path)
 
 
 def _expires_soon(certificate: x509.Certificate, now: datetime) -> bool:

@@ -1,0 +1,87 @@
+"""The units of systemd that are shipped: that systemd takes them, and that they say what the devices depend on."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quorate.cli.node.join import UNITS, unit_text
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted((ROOT / "deploy" / "systemd").iterdir())
+SYSTEM = "/lib/systemd/system"
+
+
+def read(unit: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string((ROOT / "deploy" / "systemd" / unit).read_text())
+    return parser
+
+
+def test_what_is_shipped_is_what_join_installs() -> None:
+    assert [path.name for path in SHIPPED] == ["quorate-agent.service", "quorate-server.service", UNITS[1]]
+    for unit in UNITS:
+        shipped = (ROOT / "deploy" / "systemd" / unit).read_text()
+        assert unit_text(unit, "/usr/bin/quorate") == shipped
+        assert unit_text(unit, "/opt/quorate/bin/quorate") == shipped.replace("/usr/bin/", "/opt/quorate/bin/")
+
+
+def test_an_update_of_the_agent_touches_nothing() -> None:
+    service = read("quorate-agent.service")["Service"]
+    assert service["KillMode"] == "process", "a command that hangs in the kernel, or LVM in its middle, is left alone"
+    assert not [key for key in service if key.startswith("ExecStop")]
+    assert service["Restart"] == "always"
+    # These would give it a mount namespace of its own, in which a mounted volume stays busy.
+    assert not {"ProtectSystem", "ProtectHome", "PrivateTmp", "PrivateDevices", "PrivateMounts"} & set(service)
+
+
+def test_devices_are_taken_down_after_their_users_and_before_the_network() -> None:
+    unit, service = read(UNITS[1])["Unit"], read(UNITS[1])["Service"]
+    assert "quorate node shutdown --if-stopping" in service["ExecStop"]
+    assert unit["RefuseManualStop"] == "yes", "an update of the package must not stop it"
+    assert {"network.target", "network-online.target"} <= set(unit["After"].split())
+    text = (ROOT / "deploy" / "systemd" / UNITS[1]).read_text()
+    before = {word for line in text.splitlines() if line.startswith("Before=") for word in line[7:].split()}
+    assert {"quorate-agent.service", "kubelet.service", "kubepods.slice", "remote-fs-pre.target"} <= before
+    deadline = float(service["ExecStop"].split()[-1])
+    assert deadline < float(service["TimeoutStopSec"]) <= 30, "half a minute is what a machine is given"
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="NOT CHECKED: there is no systemd-analyze (apt install systemd)"
+)
+def test_systemd_takes_them_and_finds_no_cycle(tmp_path: Path) -> None:
+    wants = tmp_path / "multi-user.target.wants"
+    wants.mkdir()
+    for path in SHIPPED:
+        (tmp_path / path.name).write_text(path.read_text().replace("/usr/bin/quorate", "/bin/true"))
+        (wants / path.name).symlink_to(tmp_path / path.name)
+    environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:{SYSTEM}"}
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "multi-user.target"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "quorate" in line or "cycle" in line]
+    assert ours == []
+    # That it would have been found: ordered before a slice that everything starts after, it is a cycle.
+    broken = tmp_path / UNITS[1]
+    broken.write_text(broken.read_text().replace("Before=remote-fs-pre.target", "Before=user.slice"))
+    again = subprocess.run(
+        ["systemd-analyze", "verify", "multi-user.target"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "ordering cycle" in again.stderr
