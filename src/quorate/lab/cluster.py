@@ -70,7 +70,7 @@ class Cluster:
 
     def _inject(self, fault: Fault) -> str:
         match fault:
-            case faults.NodeDown() | faults.NodeUp() | faults.Reboot() | faults.AgentKill():
+            case faults.NodeDown() | faults.NodeUp() | faults.Reboot() | faults.Shutdown() | faults.AgentKill():
                 return self._power(fault)
             case faults.Cut() | faults.CutApi() | faults.Isolate() | faults.Heal():
                 return self._links(fault)
@@ -85,7 +85,9 @@ class Cluster:
             case _:
                 return self._drives(fault)
 
-    def _power(self, fault: faults.NodeDown | faults.NodeUp | faults.Reboot | faults.AgentKill) -> str:
+    def _power(
+        self, fault: faults.NodeDown | faults.NodeUp | faults.Reboot | faults.Shutdown | faults.AgentKill
+    ) -> str:
         node = self.node(fault.node)
         match fault:
             case faults.NodeDown():
@@ -99,6 +101,9 @@ class Cluster:
                     node.power_off()
                 node.power_on()
                 return f"{node.name} boots again"
+            case faults.Shutdown():
+                node.shut_down(reboot=fault.reboot, bare=fault.bare)
+                return f"{node.name} {'boots again' if fault.reboot else 'powers off'} as soon as everything has ended"
             case faults.AgentKill():
                 node.kill_agent()
                 return f"the agent of {node.name} was killed, and is started again"

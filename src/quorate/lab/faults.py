@@ -50,6 +50,17 @@ class Reboot(_Fault, frozen=True):
     node: NodeName
 
 
+class Shutdown(_Fault, frozen=True):
+    """Let a node power off in order: programs and the agent end, devices are taken down, caches are written.
+
+    A device that is suspended and has dirty pages keeps it from ending for ever, unless it was failed before that.
+    """
+
+    node: NodeName
+    reboot: Annotated[bool, Meta(description="It boots again.")] = False
+    bare: Annotated[bool, Meta(description="Without the unit that takes devices down: as reboot -f does.")] = False
+
+
 class AgentKill(_Fault, frozen=True):
     """Kill the agent (SIGKILL); it is started again at once. The kernel goes on."""
 
@@ -175,6 +186,7 @@ Fault = (
     NodeDown
     | NodeUp
     | Reboot
+    | Shutdown
     | AgentKill
     | Cut
     | CutApi

@@ -13,17 +13,17 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quorate.errors import QuorateError
 from quorate.lab.drives import Bays, Drive
-from quorate.lab.kernel import BlockDevice
+from quorate.lab.kernel import BlockDevice, Io
 from quorate.lab.kernel.options import KNOWN_ALGORITHMS
 from quorate.lab.lvm import VolumeManager
 from quorate.lab.lvm.mapping import Mapping
 from quorate.lab.tools import registry
-from quorate.lab.tools.process import Data, Descriptor, Nothing, Process, Program, Result, Transcript, Wait
+from quorate.lab.tools.process import Data, Descriptor, Nothing, Process, Program, Result, Resume, Transcript, Wait
 
 if TYPE_CHECKING:
     from quorate.lab.kernel import Kernel, World
@@ -81,6 +81,8 @@ class Host:
         self.mappings: dict[str, Mapping] = {}
         #: The seconds by which a command that another program runs is late.
         self.lateness: Callable[[Sequence[str]], float] = lambda _: 0.0
+        #: Writes of DRBD devices that went through the page cache and are on no disk yet, and who waits for them.
+        self._dirty: dict[Io, list[Resume]] = {}
         self._next_pid = 400
         self._processes: dict[int, Process] = {}
         world.add_node(name, self.addresses)
@@ -150,12 +152,36 @@ class Host:
     def wall_clock(self) -> float:
         return self.world.epoch.timestamp() + self.world.now
 
+    # --- the page cache ---
+
+    def soil(self, request: Io) -> None:
+        """A write waits in the page cache; :meth:`clean` when it is over."""
+        self._dirty[request] = []
+
+    def clean(self, request: Io) -> None:
+        """It is over: whoever synced goes on."""
+        for resume in self._dirty.pop(request, ()):
+            resume()
+
+    def flushed(self, minor: int | None = None) -> Generator[Wait, None, None]:
+        """Wait, in the kernel, until all that is dirty now, of a device or of all, is written or has failed."""
+        for request in [one for one in self._dirty if minor in (None, one.minor)]:
+            waiting = self._dirty.get(request)
+            if waiting is not None:
+                yield Wait(waiting.append, interruptible=False)
+
     # --- power ---
+
+    def kill_processes(self) -> None:
+        """End what runs, as an init system does before it ends the machine; what hangs in the kernel stays."""
+        for process in list(self._processes.values()):
+            process.kill()
 
     def power_off(self) -> None:
         """Everything stops at once."""
         self.world.power_off(self.name)
         self.powered = False
+        self._dirty.clear()
         processes, self._processes = self._processes, {}
         for process in processes.values():
             process.vanish(_POWER_LOST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from random import Random
@@ -11,8 +12,10 @@ from typing import Any
 
 from quorate.agent.inventory.registration import Registration
 from quorate.agent.lease import Identity
+from quorate.agent.machine import CommandHung
 from quorate.agent.parts import PARTS
 from quorate.agent.process import Agent, Part
+from quorate.agent.shutdown import shut_down
 from quorate.api import labels
 from quorate.api.meta import NodeName
 from quorate.engine import logs
@@ -28,6 +31,9 @@ from quorate.lab.machine import Interference, LabMachine
 from quorate.lab.plug import Plug
 
 log = get_logger(__name__)
+
+#: Seconds after which somebody looks whether a sync still waits.
+_SYNC = 3600.0
 
 #: An agent that fails is started again, as an init system would.
 _RESTART = Backoff(first=1.0, longest=30.0)
@@ -74,6 +80,9 @@ class SimulatedNode:
         self._process: AgentProcess | None = None
         self._dying: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        #: What the unit that takes devices down said, the last time.
+        self.shutdown_told: list[str] = []
         self._failures = 0
         self._swaps: dict[str, int] = {}
         self._reaches_api = True
@@ -180,6 +189,9 @@ class SimulatedNode:
             raise FaultRefused(f"node {self.name} has no power already")
         self._driver.catch_up()
         self._end_process()
+        if self._stopping is not None:
+            self._stopping.cancel()
+            self._stopping = None
         self.host.power_off()
         self._driver.touch()
 
@@ -192,6 +204,41 @@ class SimulatedNode:
         if self._store is not None:
             self._spawn()
         self._driver.touch()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it is on its way down."""
+        return self._stopping is not None
+
+    def shut_down(self, *, reboot: bool, bare: bool) -> None:
+        """Begin to end the machine in order. It may never come to its end (``faults.Shutdown``)."""
+        if not self.host.powered or self.is_stopping:
+            raise FaultRefused(f"node {self.name} has no power already, or is on its way down")
+        process, self._process = self._process, None
+        ending = self._end_in_order(process, reboot=reboot, bare=bare)
+        self._stopping = asyncio.create_task(ending, name=f"{self.name} powers off")
+
+    async def _end_in_order(self, process: AgentProcess | None, *, reboot: bool, bare: bool) -> None:
+        """As an init system does it: the agent and what uses volumes, then the unit, and at last all caches."""
+        machine = LabMachine(self.host, self._driver, self.interference, self._random)
+        if process is not None:
+            process.agent.stop()
+            await asyncio.gather(process.task, return_exceptions=True)
+        self._driver.catch_up()
+        self.host.kill_processes()
+        self._driver.touch()
+        if not bare:
+            self.shutdown_told.clear()
+            await shut_down(machine, self.shutdown_told.append)
+        while True:
+            # On and on: nothing but power ends a sync that waits.
+            with suppress(CommandHung):
+                await machine.run("sync", silence=_SYNC)
+                break
+        self._stopping = None
+        self.power_off()
+        if reboot:
+            self.power_on()
 
     # What outlives the process that simulates it.
 

@@ -6,7 +6,7 @@ file's data is its bytes, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
 
 from quorate.lab.drives import hash_of
@@ -37,6 +37,8 @@ class _Order:
     seek: int
     synchronous: bool
     """``oflag=sync`` and the like: what a flush meets is what dd says."""
+    direct: bool
+    """Past the page cache."""
 
     @property
     def limit(self) -> int | None:
@@ -69,7 +71,8 @@ def _order(words: list[str]) -> _Order:
             _number(given["count"]) if "count" in given else None,
             _number(given.get("skip", "0")),
             _number(given.get("seek", "0")),
-            any(set(given.get(name, "").split(",")) & words for name, words in _FLUSHING.items()),
+            synchronous=any(set(given.get(name, "").split(",")) & words for name, words in _FLUSHING.items()),
+            direct="direct" in given.get("oflag", "").split(","),
         )
     except ValueError as error:
         raise _Failed(f"invalid number: {error}") from None
@@ -166,7 +169,11 @@ def _write(process: Process, order: _Order, runs: list[_Run]) -> Generator[Wait,
         process.own(11, _opened(process, order.destination, ">"))
         for length, tag in runs:
             request = process.host.kernel.write(minor, offset, length, tag, synchronous=order.synchronous)
-            yield from _settled(request)
+            # A write through the page cache has ended for its writer before it is written. dd waits all the same, as
+            # closing the device flushes it. What differs is that a sync waits for it too.
+            if request.blocked and not order.direct:
+                process.host.soil(request)
+            yield from _settled(request, process.host.clean)
             if request.state is IoState.FAILED:
                 raise _Failed(f"error writing '{order.destination}': I/O error")
             offset += length
@@ -198,11 +205,15 @@ def _opened(process: Process, path: str, operator: str) -> Descriptor:
         raise _Failed(f"can't open '{path}': {error.strerror}") from None
 
 
-def _settled(request: Io) -> Generator[Wait, None, None]:
-    """Wait in the kernel until a request is over: no signal gets through."""
+def _settled(request: Io, told: Callable[[Io], None] = lambda _: None) -> Generator[Wait, None, None]:
+    """Wait in the kernel until a request is over: no signal gets through. ``told`` also of one whose dd was killed."""
 
     def subscribe(resume: Resume) -> None:
-        request.when_settled = lambda _request: resume()
+        def settled(over: Io) -> None:
+            told(over)
+            resume()
+
+        request.when_settled = settled
 
     if request.blocked:
         yield Wait(subscribe, interruptible=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from quorate.lab.kernel import metadata
 from quorate.lab.kernel.block import BLOCK
-from quorate.lab.tools.process import Process
+from quorate.lab.tools.process import Process, Program
 
 _MAGIC_LENGTH = 4
 
 
-def blockdev(process: Process, argv: list[str]) -> int:
+def blockdev(process: Process, argv: list[str]) -> Program:
     """One question about one device."""
     queries = [word for word in argv[1:] if word.startswith("--")]
     paths = [word for word in argv[1:] if not word.startswith("--")]
@@ -22,6 +22,7 @@ def blockdev(process: Process, argv: list[str]) -> int:
         return 1
     answers = {"--getsize64": size, "--getsz": size // 512, "--getss": 512, "--getbsz": BLOCK, "--getpbsz": BLOCK}
     if queries[0] == "--flushbufs":
+        yield from process.host.flushed(process.host.minor(paths[0]))
         return 0
     if queries[0] not in answers:
         process.err(f"blockdev: unknown query {queries[0]}\n")

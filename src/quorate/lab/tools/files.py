@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable
 
 from quorate.lab.kernel.block import BLOCK
-from quorate.lab.tools.process import Process
+from quorate.lab.tools.process import Process, Program
 
 
 def _split(argv: list[str]) -> tuple[str, list[str]]:
@@ -111,9 +111,10 @@ def touch(process: Process, argv: list[str]) -> int:
     return 0
 
 
-def sync(_process: Process, _argv: list[str]) -> int:
-    """Make writes durable."""
-    return 0  # a write that has ended is on the disk
+def sync(process: Process, _argv: list[str]) -> Program:
+    """Make writes durable: those in the page cache are waited for, on a suspended device for as long as it is so."""
+    yield from process.host.flushed()
+    return 0
 
 
 def cmp(process: Process, argv: list[str]) -> int:

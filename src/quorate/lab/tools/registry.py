@@ -59,4 +59,7 @@ TOOLS: Mapping[str, Tool] = {
     "modprobe": system.modprobe,
     "modinfo": system.modinfo,
     "udevadm": system.udevadm,
+    "reboot": system.reboot,
+    "poweroff": system.reboot,
+    "busybox": system.busybox,
 }

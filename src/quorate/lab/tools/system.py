@@ -1,11 +1,13 @@
-"""Commands about the machine: uname, hostname, dmesg, modprobe, modinfo, ledctl, udevadm."""
+"""Commands about the machine: uname, hostname, dmesg, modprobe, modinfo, ledctl, udevadm, reboot, poweroff, busybox."""
 
 from __future__ import annotations
 
 from quorate.lab.kernel.options import KNOWN_ALGORITHMS
-from quorate.lab.tools.process import Process
+from quorate.lab.tools.process import Process, Program, Wait
 
 _RELEASE = "6.1.0-lab"
+#: Seconds from the system call until the machine is off, as recorded.
+_ENDING = 0.5
 
 
 def uname(process: Process, argv: list[str]) -> int:
@@ -70,6 +72,32 @@ def ledctl(process: Process, argv: list[str]) -> int:
             return 22
         drive.locate_light = pattern == "locate"
     return 0
+
+
+def reboot(process: Process, argv: list[str]) -> Program:
+    """``reboot -f`` and ``poweroff -f``: sync, unless with -n, and then the machine ends; nothing is stopped before.
+
+    Who starts it again is the lab's affair. Without -f an init system would be asked, which there is none of here.
+    """
+    host, boot = process.host, process.host.boots
+    if "-f" not in argv:
+        process.err(f"{argv[0]}: there is no init system here: only -f is known\n")
+        return 1
+    if "-n" not in argv:
+        yield from host.flushed()
+
+    def end() -> None:
+        if host.powered and host.boots == boot:
+            host.power_off()
+
+    host.world.later(_ENDING, end)
+    yield Wait(lambda _never: None, interruptible=False)
+    return 0
+
+
+def busybox(process: Process, argv: list[str]) -> Program:
+    """Whatever is called by its name."""
+    return (yield from process.host.program(process, argv[1:]))
 
 
 def udevadm(_process: Process, _argv: list[str]) -> int:
