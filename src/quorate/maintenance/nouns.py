@@ -151,6 +151,8 @@ class VolumeFacts:
     claim: str = ""
     #: Ids of the nodes that it is attached on.
     attached_on: frozenset[int] = frozenset()
+    #: Of these, where its I/O stands still: such a machine may not end by itself.
+    suspended_on: frozenset[int] = frozenset()
     #: How many voters, and how many up-to-date copies, a write needs.
     quorum: int
     quorum_minimum_redundancy: int

@@ -12,7 +12,7 @@ from quorate.api.meta import NodeName, VolumeName
 from quorate.api.names import replica
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import Step, StepStatus, Transition, TransitionGroup, TransitionType
-from quorate.api.storage.drbd import ReplicaType
+from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.api.struct import replace as changed
 from quorate.locks import Change
 from quorate.maintenance.live import volumes
@@ -180,3 +180,17 @@ def test_what_has_nothing_to_lose_is_no_group() -> None:
     story.rv = changed(story.rv, metadata=changed(story.rv.metadata, deletion_timestamp=story.now))
     assert is_group(story.view()), "it is still in use"
     assert volumes.attached_on(story.view()) == ("n0",)
+
+
+def test_where_io_stands_still_under_a_user_is_known_by_the_agent_there() -> None:
+    story = Story(BOTH, [D, D, D])
+    story.attach(0)
+    view = story.view()
+    own = view.replica(replica(VOLUME, 0))
+    assert own is not None
+    assert own.report is not None
+    assert volumes.suspended_on(view) == ()
+    object.__setattr__(own, "report", changed(own.report, role=Role.PRIMARY, suspended=True))
+    assert volumes.suspended_on(view) == ("n0",)
+    object.__setattr__(own, "report", changed(own.report, role=Role.SECONDARY, suspended=True))
+    assert volumes.suspended_on(view) == (), "nobody writes there"

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from quorate.api.maintenance.action import AvailabilityMode, LockKind, StatusCode
+from quorate.api.maintenance.action import ActionType, AvailabilityMode, LockKind, StatusCode
+from quorate.api.struct import replace as changed
+from quorate.maintenance.messages import Action
 from quorate.maintenance.nouns import DriveId, DriveInfo, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
 from quorate.maintenance.rules import may_extend
+from quorate.maintenance.rules.stranded import suspended_note
 from tests.maintenance.rules.making import DOWN, FORCE, KEEP, MAX, NOW, UP, Scene, granted, part, replace_devices
 
 ALLOW, DISALLOW, TEMP = StatusCode.ALLOW, StatusCode.DISALLOW, StatusCode.DISALLOW_TEMP
@@ -328,3 +331,14 @@ def test_when_a_lock_ends_the_answer_changes() -> None:
     made.hold("h2", lasts=1000)
     assert made.ask("h1").deadline == NOW + 1000
     assert made.ask("h1", now=NOW + 1000).code is ALLOW
+
+
+def test_whoever_may_reboot_a_host_on_which_io_stands_still_is_told_how() -> None:
+    """Its last sync would wait for what was not written, for ever (drbd9-races E5)."""
+    made = scene(both(attached=(1,), suspended_on=frozenset({1})))
+    reboot = Action(type=ActionType.SHUTDOWN_HOST, host="h1", duration=60)
+    note = suspended_note(made.model, [reboot])
+    assert "volume pvc-1 on h1" in note
+    assert "quorate node shutdown" in note
+    assert suspended_note(made.model, [changed(reboot, host="h2")]) == "", "it stands still on h1 alone"
+    assert suspended_note(scene(both(attached=(1,))).model, [reboot]) == ""

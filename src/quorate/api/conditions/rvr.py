@@ -240,7 +240,11 @@ class DiskIOSuspended(ConditionType):
         "DiskIOSuspendedNoData", "No up-to-date copy can be reached.", "Bring a member with an up-to-date copy back."
     )
     DISK_IO_SUSPENDED_FENCING = true("DiskIOSuspendedFencing", "A peer is being fenced off.")
-    DISK_IO_SUSPENDED_QUORUM = true("DiskIOSuspendedQuorum", "Quorum is lost, or there is none yet.", "See Quorum.")
+    DISK_IO_SUSPENDED_QUORUM = true(
+        "DiskIOSuspendedQuorum",
+        "Quorum is lost, or there is none yet.",
+        "See Quorum. To reboot a node that uses it meanwhile: quorate node shutdown there first (docs/maintenance.md).",
+    )
     IO_SUSPENDED_BY_SNAPSHOTTER = true("IOSuspendedBySnapshotter", "A snapshot is being taken.", "Wait.")
     AGENT_NOT_READY = _agent_not_ready()
 

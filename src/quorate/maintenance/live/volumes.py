@@ -78,6 +78,18 @@ def attached_on(view: VolumeView) -> tuple[NodeName, ...]:
     )
 
 
+def suspended_on(view: VolumeView) -> tuple[NodeName, ...]:
+    """Where somebody uses the volume, and I/O stands still, by the word of that node's own agent."""
+    return tuple(
+        member.node_name
+        for member in view.members
+        if (own := view.replica(member.name)) is not None
+        and own.report is not None
+        and own.report.suspended
+        and own.report.role == Role.PRIMARY
+    )
+
+
 def out_of_touch(view: VolumeView) -> frozenset[NodeName]:
     """Nodes whose replica is silent, and that nobody whose word counts is in touch with. There may be nobody to ask."""
     return frozenset(
@@ -117,6 +129,7 @@ def _facts(view: VolumeView, mesh: Mesh, naming: Naming, change: Change | None) 
         claim=naming.claim,
         members=tuple(_member(view, naming, member, side) for member in view.members),
         attached_on=frozenset(naming.nodes[node] for node in attached_on(view)),
+        suspended_on=frozenset(naming.nodes[node] for node in suspended_on(view)),
         quorum=majority(len(mesh.voters)),
         quorum_minimum_redundancy=rv.status.drbd.config.quorum_minimum_redundancy or 1,
         survives=_survival(mesh, {naming.nodes[member.node_name]: member.node_id for member in view.members}),

@@ -1,8 +1,12 @@
-"""Uses that cannot move away: a volume in use on a host that may go down, with nowhere else to be written to meanwhile.
+"""What whoever may take a host down is told of its users, before they begin.
 
+Uses that cannot move away: a volume in use on a host that may go down, with nowhere else to be written to meanwhile.
 The permission is given, because the use ends with its host. But once it is held no attachment elsewhere is made that
 could not be written to without that host (``quorate.volumes.attach.permissions``): a drain would wait for the
-permission to end. Whoever asks is told so with the answer, before they begin.
+permission to end.
+
+Uses that cannot end: a device in use whose I/O is suspended. The machine's last sync waits for its dirty pages, for
+ever, if nobody fails the device before (``quorate.agent.shutdown``).
 """
 
 from __future__ import annotations
@@ -35,6 +39,25 @@ def stranded_note(model: ClusterModel, permitted: Iterable[Action]) -> str:
         f"in use, and writable nowhere else while this may go down: {', '.join(told[:_NAMED])}{more}. What uses it can"
         " be stopped, but not moved, until the permission is given back; to keep it running, give this back, evacuate"
         " the host, and ask again"
+    )
+
+
+def suspended_note(model: ClusterModel, permitted: Iterable[Action]) -> str:
+    """For the person who is granted these actions; empty: nothing there keeps a machine from ending."""
+    told = {
+        f"{part.group.label} on {node.name}": None
+        for action in permitted
+        for node in _nodes(model, action)
+        for part in node.vdisks
+        if part.group.volume is not None and node.id in part.group.volume.suspended_on
+    }
+    if not told:
+        return ""
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return (
+        f"I/O stands still: {', '.join(list(told)[:_NAMED])}{more}. With unwritten data there, `reboot -f` never ends:"
+        " use `systemctl reboot` or `poweroff` where quorate-shutdown.service is enabled, or run `quorate node"
+        " shutdown` on the host before. What was not acknowledged is lost to its writer either way"
     )
 
 
