@@ -50,7 +50,8 @@ def test_devices_are_taken_down_after_their_users_and_before_the_network() -> No
     before = {word for line in text.splitlines() if line.startswith("Before=") for word in line[7:].split()}
     assert {"quorate-agent.service", "kubelet.service", "kubepods.slice", "remote-fs-pre.target"} <= before
     deadline = float(service["ExecStop"].split()[-1])
-    assert deadline < float(service["TimeoutStopSec"]) <= 30, "half a minute is what a machine is given"
+    # Half a minute is what a machine is given; what hangs then has four seconds to end.
+    assert deadline + 4 < float(service["TimeoutStopSec"]) <= 30
 
 
 @pytest.mark.skipif(

@@ -28,8 +28,8 @@ from typing import Any, Final
 from quorate.agent.machine import CommandHung, CommandNotFound, Machine
 from quorate.errors import QuorateError
 
-#: Seconds for all of it; a machine that powers off is given half a minute.
-DEADLINE: Final = 25.0
+#: Seconds for all of it; a machine that powers off is given half a minute, and what hangs is waited for once more.
+DEADLINE: Final = 20.0
 #: Seconds for one command. The last of a resource's must have their turn before the deadline.
 _SILENCE: Final = 5.0
 #: Resources at one time.

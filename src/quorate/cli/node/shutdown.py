@@ -9,7 +9,7 @@ import click
 
 
 @click.command()
-@click.option("--deadline", type=float, default=25.0, show_default=True, help="Seconds for all of it.")
+@click.option("--deadline", type=float, default=20.0, show_default=True, help="Seconds for all of it.")
 @click.option("--if-stopping", is_flag=True, help="Do nothing unless systemd is shutting this machine down.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 def shutdown(deadline: float, if_stopping: bool, dry_run: bool) -> None:
