@@ -99,6 +99,7 @@ def test_a_wrong_command_line_is_refused_before_anything_is_asked(arguments: lis
         (Truth((NODE,)), []),
         (Truth((NODE,), ("n1 <-> n2",)), ["n1 <-> n2: cut"]),
         (Truth((NodeTruth("n1", "a", "1", False, 1, False, True, ()),)), ["n1: no power"]),
+        (Truth((NodeTruth("n1", "a", "1", True, 1, False, True, (), is_stopping=True),)), ["n1: is shutting down"]),
         (Truth((NodeTruth("n1", "a", "1", True, 1, False, False, ()),)), ["n1: its agent does not run", "n1: cut off"]),
         (
             Truth((NodeTruth("n1", "a", "1", True, 1, True, True, (DriveTruth("S", "1", "/dev/sda", failing=True),)),)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import ssl
 import stat
 import subprocess
@@ -263,3 +265,54 @@ def test_a_server_on_every_address_has_them_in_its_certificate(tmp_path: Path) -
             done = join(invitation, tmp_path / str(number))
             assert done.returncode == 0, (url, done.stderr)
             assert asked(tmp_path / str(number) / "agent.kubeconfig", "/api/v1/nodes") == 200
+
+
+def _ip(*words: str) -> bool:
+    return subprocess.run(["ip", *words], capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[str, str]]:
+    """A network namespace that reaches this machine by one address only: its name, and that address."""
+    name, ours, theirs = f"quorate-{os.getpid()}", f"qj{os.getpid() % 10000}a", f"qj{os.getpid() % 10000}b"
+    if shutil.which("ip") is None or not _ip("netns", "add", name):
+        pytest.skip("NOT TRIED: no network namespace can be made here (root and iproute2 are needed)")
+    try:
+        made = _ip("link", "add", ours, "type", "veth", "peer", "name", theirs, "netns", name)
+        if not made:
+            pytest.skip("NOT TRIED: there are no veth devices here")
+        assert _ip("addr", "add", "10.231.77.1/30", "dev", ours)
+        assert _ip("link", "set", ours, "up")
+        assert _ip("-n", name, "addr", "add", "10.231.77.2/30", "dev", theirs)
+        assert _ip("-n", name, "link", "set", theirs, "up")
+        assert _ip("-n", name, "link", "set", "lo", "up")
+        yield name, "10.231.77.1"
+    finally:
+        _ip("link", "del", ours)
+        _ip("netns", "del", name)
+
+
+def test_a_machine_elsewhere_joins_and_its_agent_registers_it(elsewhere: tuple[str, str], tmp_path: Path) -> None:
+    """Not by loopback, from another network: what was refused there (403) is a matter of the token alone."""
+    namespace, address = elsewhere
+    data, etc = tmp_path / "data", tmp_path / "etc"
+    there = ["ip", "netns", "exec", namespace, sys.executable, "-m", "quorate"]
+    with up(data, "--listen", "0.0.0.0"):
+        (url,) = (one for one in invited(data, "n1")["urls"] if f"//{address}:" in one)
+        command = invited(data, "n1", "--zone", "z1", "--server", url)["command"]
+        joined = subprocess.run(
+            [*there, *command[1:], "--directory", str(etc), "--no-start"], capture_output=True, text=True, check=False
+        )
+        assert joined.returncode == 0, joined.stderr
+        assert "at 10.231.77.2" in joined.stdout
+        state = ["--state-dir", str(tmp_path / "state"), "--drbd-config-dir", str(tmp_path / "drbd.d")]
+        agent = [*there, "agent", "--config", str(etc / "agent.yaml"), "--metrics-port", "0", *state]
+        with subprocess.Popen(agent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                deadline = time.monotonic() + PATIENCE
+                while asked(data / "kubeconfig", "/api/v1/nodes/n1") != 200:
+                    assert time.monotonic() < deadline, "the node was never registered"
+                    time.sleep(0.2)
+            finally:
+                process.terminate()
+                process.wait(PATIENCE)

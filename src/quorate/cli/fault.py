@@ -65,6 +65,8 @@ def _node_troubles(node: NodeTruth) -> list[str]:
     found = []
     if not node.powered:
         found.append(f"{node.name}: no power")
+    elif node.is_stopping:
+        found.append(f"{node.name}: is shutting down")
     elif not node.agent_runs:
         found.append(f"{node.name}: its agent does not run")
     if not node.reaches_api:

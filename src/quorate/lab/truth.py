@@ -50,6 +50,8 @@ class NodeTruth(msgspec.Struct, frozen=True, rename="camel"):
     slow_commands: dict[str, float] = {}
     #: What its DRBD does wrong at the next opportunity, and with which resource.
     planned_slips: tuple[tuple[str, str], ...] = ()
+    #: It is on its way down, and may never come there.
+    is_stopping: bool = False
 
 
 class Truth(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,6 +77,7 @@ def _node(node: SimulatedNode) -> NodeTruth:
         powered=host.powered,
         boots=host.boots,
         agent_runs=node.agent is not None,
+        is_stopping=node.is_stopping,
         reaches_api=node.reaches_api,
         drives=(
             *(_drive(drive, f"/dev/{device}") for device, drive in host.bays.items()),
