@@ -180,15 +180,20 @@ def test_without_slots_a_new_drive_closes_one_that_is_out_and_of_two_neither() -
     new = a_drive(OPERATIVE, health="GOOD")
     new = replace(new, metadata=replace(new.metadata, creation_timestamp=NOW))
 
-    def closed(*gone: DriveView) -> list[str]:
+    def closed(new: Drive, *gone: DriveView) -> tuple[list[str], Drive]:
         plan = decide(NodeView(NODE, None, True, (*gone, DriveView(new))), NOW, Random(0))
         written = [write.intended for write in plan.writes if isinstance(write, PatchStatus)]
         words = [drive.status.message for drive in written if isinstance(drive, Drive)]
         assert any("in its place or in that of" in each for each in words) is (len(gone) > 1)
-        return [write.obj.name for write in plan.writes if isinstance(write, Delete) and isinstance(write.obj, Drive)]
+        ended = [write.obj.name for write in plan.writes if isinstance(write, Delete) and isinstance(write.obj, Drive)]
+        return ended, after(plan, new)
 
-    assert closed(out("a")) == ["a"]
-    assert closed(out("a"), out("b")) == []
+    # Whose place it has taken is noted first: with the other's object nobody would know any more.
+    ended, noted = closed(new, out("a"))
+    assert (ended, noted.status.replaces) == ([], ("a",))
+    assert closed(noted, out("a"))[0] == ["a"]
+    ended, unnoted = closed(new, out("a"), out("b"))
+    assert (ended, unnoted.status.replaces) == ([], ())
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,13 @@ class DiskSettings(Struct):
     low_water_percent: Annotated[
         Percent, Meta(description="Of capacity: with less than this free, a disk takes nothing new.")
     ] = 10
+    replacements_join: Annotated[
+        bool,
+        Meta(
+            description="A clean drive in the place of one that was removed joins the volume group that selected that"
+            " one by its serial number."
+        ),
+    ] = True
 
 
 class ClusterConfigSpec(Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorate.api.baremetal import Drive
-from quorate.api.baremetal.drive import OperationalStatus, Presence
+from quorate.api.baremetal.drive import MOST_REPLACED, OperationalStatus, Presence
 from quorate.drives.view import DriveView, NodeView
 from quorate.engine import Delete, Write
 
@@ -14,6 +14,22 @@ def successor(each: DriveView, view: NodeView) -> Drive | None:
     """The drive that has come in the place of one that was removed and is out; None: it is not over yet."""
     found = _followers(each, view)
     return None if _rivals(each, view) else next(iter(found), None)
+
+
+def replaced(each: DriveView, view: NodeView) -> tuple[str, ...]:
+    """The serial numbers of the drives that were in this one's place, the last one first, with what is seen now."""
+    gone = [other.drive for other in view.drives if _is_same(successor(other, view), each.drive)]
+    known = (serial for drive in gone for serial in (drive.spec.serial_number, *drive.status.replaces))
+    return tuple(dict.fromkeys((*known, *each.drive.status.replaces)))[:MOST_REPLACED]
+
+
+def is_noted(gone: Drive, successor: Drive) -> bool:
+    """Whether the successor says whose place it has: only then may the object of the one that is out go."""
+    return gone.spec.serial_number in successor.status.replaces
+
+
+def _is_same(one: Drive | None, other: Drive) -> bool:
+    return one is not None and one.name == other.name
 
 
 def doubt(each: DriveView, view: NodeView) -> str:

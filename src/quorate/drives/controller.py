@@ -62,7 +62,7 @@ def decide(view: NodeView, now: datetime, _: Random) -> Plan:
         if each.drive.deleting:
             continue
         successor = closing.successor(each, view)
-        if successor is not None:
+        if successor is not None and closing.is_noted(each.drive, successor):
             writes.append(Delete(each.drive))
             told.append(events.closed(each.drive, successor))
             continue
@@ -107,6 +107,7 @@ def status_of(each: DriveView, view: NodeView, opinion: health.Opinion, now: dat
         progress=report.progress(each, phase),
         permission_id=permission,
         detach=_is_to_be_detached(each, phase),
+        replaces=closing.replaced(each, view),
         message=" ".join(filter(None, (report.message(each, phase, opinion, verdicts), closing.doubt(each, view)))),
         conditions=conditions.merge(before.conditions, verdicts, now=now, generation=generation),
     )

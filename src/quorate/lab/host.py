@@ -21,7 +21,7 @@ from quorate.lab.drives import Bays, Drive
 from quorate.lab.kernel import BlockDevice, Io
 from quorate.lab.kernel.options import KNOWN_ALGORITHMS
 from quorate.lab.lvm import VolumeManager
-from quorate.lab.lvm.mapping import Mapping
+from quorate.lab.lvm.mapping import Mapping, VolumeDevice, volume_devices, volume_uuid
 from quorate.lab.tools import registry
 from quorate.lab.tools.process import Data, Descriptor, Nothing, Process, Program, Result, Resume, Transcript, Wait
 
@@ -83,6 +83,8 @@ class Host:
         self.lateness: Callable[[Sequence[str]], float] = lambda _: 0.0
         #: Writes of DRBD devices that went through the page cache and are on no disk yet, and who waits for them.
         self._dirty: dict[Io, list[Resume]] = {}
+        #: Devices of logical volumes that device mapper does not have, by UUID: removed, or not there at boot.
+        self.inactive: set[str] = set()
         self._next_pid = 400
         self._processes: dict[int, Process] = {}
         world.add_node(name, self.addresses)
@@ -195,6 +197,7 @@ class Host:
         self.boots += 1
         self.bays.reboot()
         self.mappings.clear()
+        self._activate(anew=True)
         for device in self._backing_devices():
             device.holder = None
         kept = {} if self.volatile_root else self.files
@@ -268,7 +271,7 @@ class Host:
         if (mapping := self.mappings.get(path.removeprefix("/dev/mapper/"))) is not None:
             return mapping.device
         found = self.lvm.find(path) if path.startswith("/dev/") else None
-        return found[1].device if found else None
+        return found[1].device if found and volume_uuid(*found) not in self.inactive else None
 
     def _backing_devices(self) -> list[BlockDevice]:
         return [volume.device for group in self.lvm.groups.values() for volume in group.volumes.values()]
@@ -280,8 +283,21 @@ class Host:
 
     def insert_drive(self, drive: Drive) -> str:
         name = self.bays.insert(drive)
+        self._activate()
         self.mark_failures()
         return name
+
+    def volume_devices(self) -> list[VolumeDevice]:
+        """What device mapper has of logical volumes, also of those whose drive is gone."""
+        return list(volume_devices(self.lvm, self.inactive))
+
+    def _activate(self, *, anew: bool = False) -> None:
+        """As udev does when drives are found: volumes of groups that LVM sees get their devices. ``anew``: a boot."""
+        seen = {id(group) for group in self.lvm.visible().values()}
+        everything = tuple(volume_devices(self.lvm, ()))
+        if anew:
+            self.inactive = {device.uuid for device in everything if id(device.group) not in seen}
+        self.inactive -= {device.uuid for device in everything if id(device.group) in seen}
 
     def pull_drive(self, serial: str) -> Drive:
         drive = self.bays.pull(serial)

@@ -374,7 +374,7 @@ def test_a_growth_by_hand_is_noted_as_one_of_ours_would_be_but_for_zeros() -> No
         ((finalizers.AGENT,), None, {"lvg": None}, [], True),
         # Its whole group is not seen: gone with its drive, or only not seen yet.
         ((finalizers.AGENT,), None, {"groups": SeenGroups(), "drives": (drive(),)}, [], False),
-        ((finalizers.AGENT,), None, {"groups": SeenGroups(), "drives": (drive(online=False),)}, [], True),
+        ((finalizers.AGENT,), None, {"groups": SeenGroups(), "drives": (drive(online=False),)}, ["dmsetup"], False),
     ],
 )
 def test_when_a_volume_is_removed_and_its_object_let_go(
@@ -383,6 +383,38 @@ def test_when_a_volume_is_removed_and_its_object_let_go(
     status = replace(CREATED, devices=(UsedDevice(path="/dev/sdb", drive_uuid="drive-b"),))
     decision = judged(volume, status, deleting(*held), **more)
     assert (commands_of(decision), decision.release) == (done, released)
+
+
+GONE_GROUP, LIVING_GROUP, OWN_UUID = "g" * 32, "h" * 32, "v" * 32
+LEFT = "vg0-pvc--1--0--0123abcd"
+
+
+@pytest.mark.parametrize(
+    ("told", "removed"),
+    [
+        (f"{LEFT}/LVM-{GONE_GROUP}{OWN_UUID}/0", True),
+        # Open; another volume; another group; not LVM's; of a group that LVM sees.
+        (f"{LEFT}/LVM-{GONE_GROUP}{OWN_UUID}/1", False),
+        (f"vg0-pvc--2--0--0123abcd/LVM-{GONE_GROUP}{OWN_UUID}/0", False),
+        (f"vg0-{LEFT}/LVM-{GONE_GROUP}{OWN_UUID}/0", False),
+        (f"{LEFT}/CRYPT-{GONE_GROUP}{OWN_UUID}/0", False),
+        (f"{LEFT}//0", False),
+        (f"{LEFT}/LVM-{LIVING_GROUP}{OWN_UUID}/0", False),
+        ("No devices found", False),
+        ("", False),
+    ],
+)
+def test_the_device_of_a_volume_that_went_with_its_drive_is_removed_with_it(told: str, removed: bool) -> None:
+    status = replace(CREATED, devices=(UsedDevice(path="/dev/sdb", drive_uuid="drive-b"),))
+    living = SeenGroup("vg1", "hhhhhh-hhhh-hhhh-hhhh-hhhh-hhhh-hhhhhh", 256 * MIB, 128 * MIB, 4 * MIB)
+    given: dict[str, Any] = {"groups": SeenGroups((living,)), "drives": (drive(online=False),)}
+    listed = {"mapped": Outcome("mapped", "", "dmsetup info", NOW, 0, f"vg1-x/LVM-x/1\n{told}\n")}
+    decision = judged(None, status, deleting(finalizers.AGENT), **given, outcomes=listed)
+    assert decision.release is not removed
+    steps = () if decision.work is None else decision.work.steps
+    assert [step.argv for step in steps if isinstance(step, Run)] == [("dmsetup", "remove", "--retry", LEFT)] * removed
+    tried = {**listed, "unmap": Outcome("unmap", LEFT, "dmsetup remove", NOW, 1, "busy", failures=1)}
+    assert judged(None, status, deleting(finalizers.AGENT), **given, outcomes=tried).release
 
 
 @pytest.mark.parametrize("made", [llv(uid="u1"), deleting(finalizers.AGENT)])

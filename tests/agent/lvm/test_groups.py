@@ -52,6 +52,78 @@ def argvs(decision: GroupDecision) -> list[str]:
     return [" ".join((step.argv[0], *step.argv[3:])) for step in decision.steps]
 
 
+def outcome(purpose: str, seconds: float, output: str = "", *, exit_code: int = 0, about: str = "") -> Outcome:
+    at, failures = NOW + timedelta(seconds=seconds), int(exit_code != 0)
+    return Outcome(purpose, about, purpose, at, exit_code, output, failures=failures)
+
+
+TAKEN = outcome("group", -10, "/dev/vg0: already exists in filesystem", exit_code=3, about="/dev/sdb")
+GONE = "LVM-" + "g" * 32 + "v" * 32
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "done"),
+    [
+        ((TAKEN,), ["dmsetup info"]),
+        # From the top: what has something above it is open.
+        (
+            (TAKEN, outcome("mapped", -5, f"vg0-a/{GONE}/0\nvg0-thin-tpool/{GONE}-tpool/2\nvg0-thin/{GONE}/0")),
+            ["dmsetup remove vg0-a", "dmsetup remove vg0-thin"],
+        ),
+        ((TAKEN, outcome("mapped", -5, f"vg0-a/{GONE}/0"), outcome("unmap", -4, about="vg0-a")), ["dmsetup info"]),
+        ((TAKEN, outcome("unmap", -4, about="vg0-a"), outcome("mapped", -3)), ["vgcreate vg0"]),
+        # Nobody else's, and nothing that is open.
+        ((TAKEN, outcome("mapped", -5, f"vg0--x-a/{GONE}/0\nvg0-b/CRYPT-x/0")), ["vgcreate vg0"]),
+        ((TAKEN, outcome("mapped", -5, f"vg0-a/{GONE}/1")), []),
+        ((TAKEN, outcome("mapped", -31, f"vg0-a/{GONE}/1")), ["dmsetup info"]),
+    ],
+)
+def test_what_device_mapper_has_of_a_lost_group_is_removed_when_the_next_is_made(
+    outcomes: tuple[Outcome, ...], done: list[str]
+) -> None:
+    decision = judged(lvg(selector=SLOT_1), SeenGroups(), outcomes={each.purpose: each for each in outcomes})
+    said = [" ".join(word for word in step.argv if word != "--retry") for step in decision.steps]
+    assert [
+        " ".join(words.replace(" ".join(lvm("")[1:]) + " ", "").split()[: 2 + ("remove" in words)]) for words in said
+    ] == done
+    if not done:
+        assert "vg0-a, of a drive that is gone, is still open" in decision.status.message
+
+
+def test_what_is_of_a_group_that_lvm_sees_is_never_removed() -> None:
+    uuid = "aaaaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaaaa"
+    living = SeenGroups((SeenGroup("vg0x", uuid, 256 * MIB, 0, 4 * MIB),))
+    listed = outcome("mapped", -5, f"vg0-a/LVM-{'a' * 32}{'v' * 32}/0")
+    decision = judged(lvg(selector=SLOT_1), living, outcomes={"group": TAKEN, "mapped": listed})
+    assert not any("dmsetup" in step.argv for step in decision.steps)
+
+
+def test_a_selector_that_no_drive_fits_says_so_and_names_what_is_unused() -> None:
+    wanted = DeviceSelector(serial_numbers=("S1",))
+    others = (
+        drive("/dev/sdc", name="new"),
+        drive("/dev/sdd", name="used", is_clean=False),
+        drive("/dev/sda", name="system", is_system=True),
+        drive("/dev/sde", name="gone", online=False),
+    )
+    said = judged(lvg(selector=wanted), SeenGroups(), drives=others).status.message
+    assert "no drive of the node is selected (serial number S1)" in said
+    assert "S-new (/dev/sdc, slot 1)" in said
+    assert "edit spec.deviceSelector" in said
+    assert not any(name in said for name in ("S-used", "S-system", "S-gone"))
+    alone = judged(lvg(selector=wanted), SeenGroups(), drives=(others[1],)).status.message
+    assert "No drive of the node is unused" in alone
+
+
+@pytest.mark.parametrize(("joins", "taken"), [(True, ["vgcreate vg0 /dev/sdc"]), (False, [])])
+def test_a_drive_joins_in_the_place_of_the_one_that_it_replaced(joins: bool, taken: list[str]) -> None:
+    wanted = DeviceSelector(serial_numbers=("S1",))
+    new = drive("/dev/sdc", name="new")
+    new = replace(new, status=replace(new.status, replaces=("S0", "S1")))
+    view = GroupView(lvg(selector=wanted), (new,), SeenVolumes(()), SeenGroups(), replacements_join=joins)
+    assert argvs(judge(view, NOW)) == taken
+
+
 def test_a_group_is_reported_with_its_sizes_and_the_drive_behind_each_device() -> None:
     status = judged(lvg()).status
     assert (status.phase, status.message) == (VolumeGroupPhase.READY, "")

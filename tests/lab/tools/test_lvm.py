@@ -148,11 +148,43 @@ def test_a_group_whose_drives_are_all_out_is_not_known_and_leaves_its_name_to_an
     drive = node.host.pull_drive("A1")
     assert report(node, "vgs -o vg_name") == report(node, "lvs -o lv_name") == report(node, "pvs -o pv_name") == []
     assert "not found" in node.run("lvremove -y vg0/a", expect=5).stderr
+    assert "/dev/vg0: already exists in filesystem" in node.run("vgcreate vg0 /dev/sdb", expect=3).stderr
+    node.run("dmsetup remove vg0-a")
     node.run("vgcreate vg0 /dev/sdb")
     assert [row["lv_name"] for row in report(node, "lvs -o lv_name")] == []
     node.run("vgremove vg0")
     node.host.insert_drive(drive)
     assert [row["lv_name"] for row in report(node, "lvs -o lv_name")] == ["a"]
+
+
+def test_devices_of_volumes_outlive_their_drive_and_go_from_the_top(node: Node) -> None:
+    """As on the metal: facts/drbd9-agent, drive-pulled.txt."""
+    node.run("lvcreate -y -n re-plica -L 8M vg0")
+    node.run("lvcreate --yes --type thin-pool --zero y --size 32M --name thin vg0")
+    node.run("lvcreate --yes --type thin --thinpool thin --name sparse --virtualsize 64M vg0")
+    pool = ["vg0-thin", "vg0-thin-tpool", "vg0-thin_tdata", "vg0-thin_tmeta"]
+    listed = "dmsetup info -c --noheadings --separator / -o name,open"
+    assert node.run(listed).stdout.split() == [
+        "vg0-re--plica/0", "vg0-sparse/0", "vg0-thin/0", "vg0-thin-tpool/2", "vg0-thin_tdata/1", "vg0-thin_tmeta/1",
+    ]  # fmt: skip
+    node.host.pull_drive("A1")
+    assert "busy" in node.run("dmsetup remove vg0-thin_tmeta", expect=1).stderr
+    for name in ("vg0-re--plica", "vg0-sparse", *pool):
+        node.run("vgcreate vg0 /dev/sdb", expect=3)
+        node.run(f"dmsetup remove {name}")
+    assert node.run(listed).stdout == "No devices found\n"
+    node.run("vgcreate vg0 /dev/sdb")
+
+
+def test_a_node_that_boots_without_a_drive_has_no_devices_of_its_volumes(node: Node) -> None:
+    node.run("lvcreate -y -n a -L 8M vg0")
+    drive = node.host.pull_drive("A1")
+    node.run("blockdev --getsize64 /dev/vg0/a")
+    node.host.power_off()
+    node.host.power_on()
+    assert "No such file" in node.run("blockdev --getsize64 /dev/vg0/a", expect=1).stderr
+    node.host.insert_drive(drive)
+    node.run("blockdev --getsize64 /dev/vg0/a")
 
 
 def test_a_pools_hidden_volumes_say_which_drives_are_under_it(node: Node) -> None:

@@ -32,6 +32,8 @@ ACTIVATE: Final = "activate"
 REMOVE: Final = "remove"
 GROUP: Final = "group"
 POOL: Final = "pool"
+MAPPED: Final = "mapped"
+UNMAP: Final = "unmap"
 IDENTIFY: Final = "identify"
 SIGNATURES: Final = "signatures"
 LIGHT: Final = "light"
@@ -177,6 +179,17 @@ def reduce_group(group: str, device: str) -> Run:
 def remove_label(device: str) -> Run:
     """Make a device that is in no group LVM's no more; LVM refuses any other."""
     return _change(GROUP, device, _EVERYTHING, "pvremove", device)
+
+
+def list_mapped() -> Run:
+    """What device mapper has: name, UUID, and how many have it open (``mapped`` reads it)."""
+    columns = ("--columns", "--noheadings", "--separator", "/", "-o", "name,uuid,open")
+    return Run(("dmsetup", "info", *columns), MAPPED)
+
+
+def unmap(device: str) -> Run:
+    """Remove a device of a volume that LVM has not got any more; device mapper refuses one that is open."""
+    return Run(("dmsetup", "remove", "--retry", device), UNMAP, device, silence=CHANGING_SILENCE, changes=_EVERYTHING)
 
 
 def identify(device: str) -> Run:

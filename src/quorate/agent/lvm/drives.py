@@ -54,8 +54,13 @@ def as_seen(drives: Iterable[Drive], there: Mapping[str, DriveSpec]) -> tuple[Dr
     )
 
 
-def selected(selector: DeviceSelector, drives: Iterable[Drive]) -> tuple[Drive, ...]:
-    """The drives that a selector names and that are there, by path. An empty selector names none, not all."""
+def selected(
+    selector: DeviceSelector, drives: Iterable[Drive], *, replacements_join: bool = False
+) -> tuple[Drive, ...]:
+    """The drives that a selector names and that are there, by path. An empty selector names none, not all.
+
+    ``replacements_join``: a serial number stands for the drive that has taken its place, too.
+    """
     if not (selector.slots or selector.paths or selector.serial_numbers):
         return ()
     return tuple(
@@ -66,11 +71,21 @@ def selected(selector: DeviceSelector, drives: Iterable[Drive]) -> tuple[Drive, 
                 if drive.status.presence is Presence.ONLINE
                 and (not selector.slots or drive.spec.slot in selector.slots)
                 and (not selector.paths or drive.spec.path in selector.paths)
-                and (not selector.serial_numbers or drive.spec.serial_number in selector.serial_numbers)
+                and (
+                    not selector.serial_numbers
+                    or drive.spec.serial_number in selector.serial_numbers
+                    or (replacements_join and any(old in selector.serial_numbers for old in drive.status.replaces))
+                )
             ),
             key=lambda drive: drive.spec.path,
         )
     )
+
+
+def words_for(selector: DeviceSelector) -> str:
+    """What a selector asks for, as a person would say it."""
+    asked = (("slot", selector.slots), ("path", selector.paths), ("serial number", selector.serial_numbers))
+    return "; ".join(f"{what} {' or '.join(values)}" for what, values in asked if values) or "nothing is named"
 
 
 def still_listed(found: tuple[_Device, ...], known: Iterable[_Device]) -> tuple[_Device, ...]:

@@ -25,13 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from quorate.agent.backoff import wait_before_trying
 from quorate.agent.lvm import commands, pools
-from quorate.agent.lvm.drives import drive_behind, remembered, selected, still_listed
+from quorate.agent.lvm.drives import drive_behind, remembered, selected, still_listed, words_for
 from quorate.agent.lvm.failures import shortened, words_of
+from quorate.agent.lvm.mapped import left_over
 from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes, owner_tag, spare_tag
 from quorate.agent.memory import Outcome
 from quorate.agent.steps import Run
@@ -41,11 +42,15 @@ from quorate.api.quantity import Quantity
 from quorate.api.reserved import why_no_group
 from quorate.api.scalars import MOST_UNMANAGED
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
-from quorate.api.storage.lvg import GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
+from quorate.api.storage.lvg import DeviceSelector, GroupDevice, LVMVolumeGroupStatus, VolumeGroupPhase
 from quorate.api.struct import replace
 
 #: Of the name of one that is told of.
 _LONGEST: Final = 256
+#: What vgcreate says while device mapper has volumes of a group of that name, or there is anything else in /dev.
+_NAME_TAKEN: Final = "already exists in filesystem"
+#: How long it counts who has such a device open.
+_LOOK_AT_OPEN: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class GroupView:
     drives_current: bool = True
     #: Logical volumes in it that no object stands for.
     unmanaged: tuple[SeenVolume, ...] = ()
+    #: A drive stands for those whose place it has taken (ClusterConfig ``spec.disks.replacementsJoin``).
+    replacements_join: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,8 @@ def _judged(view: GroupView, now: datetime) -> GroupDecision:
         view = replaced(view, lvg=replace(view.lvg, status=LVMVolumeGroupStatus()))
     may_return = _may_return(view)
     why = [f"The node has no volume group {name}" + (", which it had." if may_return else "."), *refused]
+    if not takeable and not refused and view.lvg.spec.device_selector is not None:
+        why.append(_unselected(view, view.lvg.spec.device_selector))
     status = _not_ready(view, why)
     if not may_return and not view.volumes.incomplete:
         # Nothing that was in it comes back; its object must not be held by that for ever.
@@ -150,7 +159,30 @@ def _judged(view: GroupView, now: datetime) -> GroupDecision:
     if may_return or not takeable:
         return GroupDecision(status)
     status = replace(status, phase=VolumeGroupPhase.PENDING, message=f"{name} is being made.")
-    return _tried(view, status, (commands.create_group(name, _paths(takeable)),), now)
+    return _created(view, status, commands.create_group(name, _paths(takeable)), now)
+
+
+def _created(view: GroupView, status: LVMVolumeGroupStatus, create: Run, now: datetime) -> GroupDecision:
+    """Make the group. If LVM refused because the name is there, remove the devices of the one that had it before."""
+    last, told, removed = (view.outcomes.get(each) for each in (commands.GROUP, commands.MAPPED, commands.UNMAP))
+    if last is None or last.succeeded or _NAME_TAKEN not in last.output:
+        return _tried(view, status, (create,), now)
+    name = view.lvg.spec.actual_vg_name_on_the_node
+    latest = max(last.at, removed.at) if removed is not None else last.at
+    if told is None or told.at < latest or now - told.at >= _LOOK_AT_OPEN:
+        return GroupDecision(status, (commands.list_mapped(),))
+    left = left_over(told.output, name, view.groups) if told.succeeded else ()
+    if free := [device for device in left if not device.opens]:
+        return _tried(view, status, tuple(commands.unmap(device.name) for device in free), now)
+    if left:
+        message = (
+            f"{name} cannot be made: {left[0].name}, of a drive that is gone, is still open. Stop what uses it"
+            f" (dmsetup info {left[0].name}, lsof), or restart the node."
+        )
+        return GroupDecision(replace(status, message=message), retry_after=_LOOK_AT_OPEN.total_seconds())
+    if removed is not None and removed.at > last.at:
+        return GroupDecision(status, (create,))
+    return _tried(view, status, (create,), now)
 
 
 def _whole(view: GroupView, group: SeenGroup) -> SeenGroup:
@@ -216,7 +248,7 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
         return (), []
     holders = _holders(view)
     takeable, refused = [], []
-    for drive in selected(selector, view.drives):
+    for drive in selected(selector, view.drives, replacements_join=view.replacements_join):
         holder = holders.get(drive.spec.uuid)
         if holder is not None and holder.group == view.lvg.spec.actual_vg_name_on_the_node:
             continue
@@ -226,6 +258,24 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
         else:
             takeable.append(drive)
     return tuple(takeable), refused
+
+
+def _unselected(view: GroupView, selector: DeviceSelector) -> str:
+    """What to say where a selector fits nothing that is there: which drive somebody may have meant."""
+    holders = _holders(view)
+    unused = [
+        drive
+        for drive in view.drives
+        if drive.status.presence is Presence.ONLINE and not _why_not(drive, holders.get(drive.spec.uuid))
+    ]
+    asked = f"And no drive of the node is selected ({words_for(selector)})."
+    if not unused:
+        return f"{asked} No drive of the node is unused: put one in."
+    named = ", ".join(
+        f"{drive.spec.serial_number} ({drive.spec.path}, slot {drive.spec.slot or 'unknown'})"
+        for drive in sorted(unused, key=lambda drive: drive.spec.path)[:MOST_UNMANAGED]
+    )
+    return f"{asked} Unused: {named}. If one of them is meant, edit spec.deviceSelector."
 
 
 def _why_not(drive: Drive, holder: SeenDevice | None) -> str:

@@ -9,7 +9,9 @@ from datetime import datetime
 
 from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
+from quorate.agent.lvm.mapped import device_name, left_over
 from quorate.agent.lvm.piece import Decision, Piece, until_groups_change, until_volumes_change
+from quorate.agent.lvm.seen import SeenGroups
 from quorate.api import finalizers
 from quorate.api.baremetal.drive import Presence
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
@@ -67,6 +69,22 @@ def _gone(piece: Piece, now: datetime) -> Decision:
         message = f"Volume group {piece.group_name} is not seen, although its drive is there."
         status = _terminating(piece, message, Failure.VOLUME_GROUP_NOT_FOUND.code)
         return until_groups_change(piece, status, now, LOOK_WHETHER_OPEN)
+    return Decision(piece.status, release=True) if piece.group is not None else _without_group(piece, piece.groups)
+
+
+def _without_group(piece: Piece, groups: SeenGroups) -> Decision:
+    """It went with its drive and its group. Its device did not, and would keep the next group from being made.
+
+    One that cannot be removed, being open, keeps nobody waiting: it is tried again when its group is to be made.
+    """
+    told = piece.outcomes.get(commands.MAPPED)
+    going = _terminating(piece, "It is gone with its drive; its device is being removed.")
+    if told is None:
+        return Decision(going, piece.light(commands.list_mapped()))
+    name = device_name(piece.group_name, piece.spec.actual_lv_name_on_the_node)
+    left = left_over(told.output, piece.group_name, groups) if told.succeeded else ()
+    if commands.UNMAP not in piece.outcomes and any(each.name == name and not each.opens for each in left):
+        return Decision(going, piece.light(commands.unmap(name)))
     return Decision(piece.status, release=True)
 
 

@@ -25,7 +25,7 @@ from quorate.api.cluster_config import ClusterConfig, DiskSettings
 from quorate.api.meta import Resource
 from quorate.api.storage import LVMLogicalVolume, LVMVolumeGroup
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch, Write, no_keys
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Watch, Write
 
 #: Seconds until groups that have rested are looked at again, when the last look is only judged now.
 AFTER_JUDGING: Final = 0.01
@@ -73,7 +73,7 @@ class VolumeGroups:
                 Watch(LVMVolumeGroup, self._all),
                 Watch(Drive, self._all, when=_is_other_drive),
                 Watch(LVMLogicalVolume, self._all, when=_is_gone),
-                Watch(ClusterConfig, no_keys),
+                Watch(ClusterConfig, self._all, when=_is_other_policy),
             ),
             observe=self.observe,
             decide=self.decide,
@@ -99,6 +99,8 @@ class VolumeGroups:
         if memory.drives.value is not None:
             drives = as_seen(drives, {found.name: found.spec for found in memory.drives.value})
         unknown = unmanaged(volumes, groups, reader.list(LVMLogicalVolume))
+        config = reader.get(ClusterConfig, names.CLUSTER)
+        disks = DiskSettings() if config is None else config.spec.disks
         views = tuple(
             GroupView(
                 lvg,
@@ -109,13 +111,12 @@ class VolumeGroups:
                 self._untold.get(lvg.name),
                 memory.drives.current,
                 tuple(volume for volume in unknown if volume.group == lvg.spec.actual_vg_name_on_the_node),
+                disks.replacements_join,
             )
             for lvg in groups
         )
         known = {lvg.spec.actual_vg_name_on_the_node for lvg in groups}
         strange = tuple(volume for volume in unknown if volume.group not in known)
-        config = reader.get(ClusterConfig, names.CLUSTER)
-        disks = DiskSettings() if config is None else config.spec.disks
         return GroupsView(
             views,
             low_water_percent=disks.low_water_percent,
@@ -232,6 +233,11 @@ def _is_gone(_: LVMLogicalVolume | None, after: LVMLogicalVolume | None) -> bool
     return after is None
 
 
+def _is_other_policy(before: ClusterConfig | None, after: ClusterConfig | None) -> bool:
+    joined, join = ((DiskSettings() if each is None else each.spec.disks).replacements_join for each in (before, after))
+    return joined != join
+
+
 def _is_other_drive(before: Drive | None, after: Drive | None) -> bool:
     if before is None or after is None:
         return True
@@ -240,4 +246,4 @@ def _is_other_drive(before: Drive | None, after: Drive | None) -> bool:
 
 def _of_interest(drive: Drive) -> tuple[object, ...]:
     status = drive.status
-    return status.presence, status.operational_status, status.detachment
+    return status.presence, status.operational_status, status.detachment, status.replaces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, field
 
@@ -53,13 +53,16 @@ class Presence(StrEnum):
     OFFLINE = "OFFLINE"
 
 
+SerialNumber = Annotated[str, Meta(min_length=1, max_length=128)]
+#: So many drives that were in a place before are remembered.
+MOST_REPLACED: Final = 16
+
+
 class DriveSpec(Struct):
     """What is known of the device. Written by the node's agent; serial, vendor and product are its identity."""
 
     uuid: Annotated[ObjectRef, Meta(description="The name of this object.")] = field(name="UUID")
-    serial_number: Annotated[str, Meta(min_length=1, max_length=128, description="As the drive itself says.")] = field(
-        name="SerialNumber"
-    )
+    serial_number: Annotated[SerialNumber, Meta(description="As the drive itself says.")] = field(name="SerialNumber")
     vid: Annotated[Label, Meta(description="Vendor.")] = field(default="", name="VID")
     pid: Annotated[Label, Meta(description="Product.")] = field(default="", name="PID")
     node_id: NodeRef = field(name="NodeId")
@@ -147,6 +150,13 @@ class DriveStatus(Struct):
     detach: Annotated[bool, Meta(description="To the agent: take it out of its group, wipe it and light its lamp.")] = (
         False
     )
+    replaces: Annotated[
+        tuple[SerialNumber, ...],
+        Meta(
+            max_length=MOST_REPLACED,
+            description="Serial numbers of the drives that were in its place before it, the last one first.",
+        ),
+    ] = ()
     message: Message = ""
     conditions: Annotated[
         tuple[Condition, ...], list_map("type"), Meta(description="How the drive is; docs/conditions.md has every one.")

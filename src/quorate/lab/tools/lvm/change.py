@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quorate.lab.kernel import metadata
 from quorate.lab.lvm import LogicalVolume, NotThere, OutOfSpace, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
+from quorate.lab.lvm.mapping import volume_uuid
 from quorate.lab.lvm.volume import BLOCK, EXTENT, Run
 from quorate.lab.tools.arguments import Arguments, UsageError, read
 from quorate.lab.tools.lvm import sizes
@@ -75,6 +76,10 @@ class _Refused(Exception):
     """What could not be done, in LVM's words."""
 
 
+class _NameTaken(Exception):
+    """A name that LVM takes for a mistake on the command line, in its words."""
+
+
 def _command(work: Callable[[Process, Arguments], None]) -> Command:
     def run(process: Process, argv: list[str]) -> int:
         try:
@@ -83,6 +88,9 @@ def _command(work: Callable[[Process, Arguments], None]) -> Command:
             process.err(
                 f"  {argv[0]}: unrecognized option or value '{error}'\n  Error during parsing of command line.\n"
             )
+            return _USAGE
+        except _NameTaken as error:
+            process.err("".join(f"  {line}\n" for line in str(error).splitlines()))
             return _USAGE
         except (_Refused, OutOfSpace, NotThere) as error:
             process.err("".join(f"  {line}\n" for line in str(error).splitlines()))
@@ -248,6 +256,10 @@ def lvchange(process: Process, arguments: Arguments) -> None:
         group, volume = _find(process, text)
         if arguments.get("activate").startswith("n") and volume.device.holder is not None:
             raise _Refused(f"Logical volume {group.name}/{volume.name} in use.")
+        if arguments.get("activate").startswith("n"):
+            process.host.inactive.add(volume_uuid(group, volume))
+        elif arguments.has("activate"):
+            process.host.inactive.discard(volume_uuid(group, volume))
         volume.tags.update(arguments.all("addtag"))
         volume.tags.difference_update(arguments.all("deltag"))
         process.out(f"  Logical volume {group.name}/{volume.name} changed.\n")
@@ -382,6 +394,9 @@ def vgcreate(process: Process, arguments: Arguments) -> None:
         raise _Refused(f'New volume group name "{name}" is invalid.')
     if name in process.host.lvm.visible():
         raise _Refused(f"A volume group called {name} already exists.")
+    if any(device.group.name == name for device in process.host.volume_devices()):
+        # Of a group that is gone: device mapper still has its volumes, and udev the directory of their links.
+        raise _NameTaken(f"/dev/{name}: already exists in filesystem\nRun `vgcreate --help' for more information.")
     group = process.host.lvm.create_group(name, [_member(process, path) for path in paths])
     group.tags.update(arguments.all("addtag"))
     process.out(f'  Volume group "{name}" successfully created\n')

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from quorate.lab.lvm import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.groups import CHUNK, mapper_path, uuid_of
+from quorate.lab.lvm.mapping import volume_uuid
 from quorate.lab.lvm.volume import EXTENT, Run
 from quorate.lab.tools.arguments import Arguments, UsageError, read
 from quorate.lab.tools.lvm import sizes
@@ -172,8 +173,10 @@ _VOLUME: _Columns = {
     "lv_full_name": lambda _process, group, volume: f"{group.name}/{volume.name}",
     "lv_uuid": lambda _process, _group, volume: volume.uuid,
     "lv_size": lambda _process, _group, volume: volume.size,
-    "lv_attr": lambda process, _group, volume: _attributes(volume, failed=process.host.lvm.failed(volume)),
-    "lv_active": lambda _process, _group, _volume: "active",
+    "lv_attr": lambda process, group, volume: _attributes(
+        volume, failed=process.host.lvm.failed(volume), active=_is_active(process, group, volume)
+    ),
+    "lv_active": lambda process, group, volume: "active" if _is_active(process, group, volume) else "",
     "lv_device_open": lambda _process, _group, volume: "open" if volume.device.holder else "",
     "lv_path": lambda _process, group, volume: _path(group, volume),
     "lv_dm_path": lambda _process, group, volume: mapper_path(group, volume),
@@ -201,7 +204,12 @@ def _made_of(process: Process, group: VolumeGroup, volume: LogicalVolume) -> tup
         return ()
     places = tuple((_at(process, group, run), run.first, run.count) for run in volume.runs)
     failed, held = process.host.lvm.failed(volume), bool(volume.device.holder)
-    return group.name, volume.name, volume.uuid, volume.size, frozenset(volume.tags), places, failed, held
+    active = _is_active(process, group, volume)
+    return group.name, volume.name, volume.uuid, volume.size, frozenset(volume.tags), places, failed, held, active
+
+
+def _is_active(process: Process, group: VolumeGroup, volume: LogicalVolume) -> bool:
+    return volume_uuid(group, volume) not in process.host.inactive
 
 
 def _segment(volume: LogicalVolume) -> str:
@@ -226,11 +234,11 @@ def _used(group: VolumeGroup, volume: LogicalVolume) -> str:
     return f"{100 * volume.allocated() / volume.size:.2f}" if isinstance(volume, ThinVolume) else ""
 
 
-def _attributes(volume: LogicalVolume, *, failed: bool) -> str:
+def _attributes(volume: LogicalVolume, *, failed: bool, active: bool) -> str:
     kind = {"thin-pool": "t", "thin": "V"}.get(_segment(volume), "-")
     opened = "o" if volume.device.holder else "-"
     thin = "tz" if kind != "-" else "--"
-    return f"{kind}wi-a{opened}{thin}{'p' if failed else '-'}-"
+    return f"{kind}wi-{'a' if active else '-'}{opened}{thin}{'p' if failed else '-'}-"
 
 
 def _pool_part_field(process: Process, group: VolumeGroup, pool: ThinPool, part: str, column: str) -> _Field:
