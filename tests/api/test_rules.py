@@ -246,7 +246,23 @@ CHANGED = [
     ),
     (STORAGE, "replicatedstorageclasses", storage_class(zones=["a"]), storage_class(), "zones are immutable"),
     (STORAGE, "replicatedstorageclasses", storage_class(), storage_class(zones=["a"]), "zones are immutable"),
-    (STORAGE, "replicatedstoragepools", pool(), pool(lvmVolumeGroups=[{"name": "b"}]), "is immutable"),
+    # Volume groups come and go; each fits the type, which stays.
+    (STORAGE, "replicatedstoragepools", pool(), pool(lvmVolumeGroups=[{"name": "a"}, {"name": "b"}]), ""),
+    (STORAGE, "replicatedstoragepools", pool(), pool(lvmVolumeGroups=[{"name": "b"}]), ""),
+    (
+        STORAGE,
+        "replicatedstoragepools",
+        pool(),
+        pool(lvmVolumeGroups=[{"name": "a", "thinPoolName": "t"}]),
+        "every volume group needs a thinPoolName when type is LVMThin, and none when it is LVM",
+    ),
+    (
+        STORAGE,
+        "replicatedstoragepools",
+        pool(),
+        pool(type="LVMThin", lvmVolumeGroups=[{"name": "a", "thinPoolName": "t"}]),
+        "is immutable",
+    ),
     (STORAGE, "replicatedstoragepools", pool(), pool(nodeLabelSelector={}), "nodeLabelSelector is immutable"),
     (STORAGE, "replicatedstoragepools", pool(), pool(systemNetworkNames=["X"]), ""),
     (

@@ -115,7 +115,11 @@ def test_with_local_access_a_voter_is_on_every_node_that_uses_the_volume() -> No
 @pytest.mark.parametrize(
     ("listed", "topology", "told"),
     [
-        ([*nodes("a1 a2"), node("a3", "a", disks=[])], Topology.IGNORED, "a3: no volume group of the pool"),
+        (
+            [*nodes("a1 a2"), node("a3", "a", disks=[])],
+            Topology.IGNORED,
+            "a3: no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)",
+        ),
         ([*nodes("a1 a2"), node("a3", "a", node_ready=False)], Topology.IGNORED, "a3: not ready"),
         (nodes("a1 a2"), Topology.IGNORED, "a3: not among the pool's eligible nodes"),
         (nodes("b1 b2 a3"), ONE_ZONE, "a3: the topology rules its zone out"),
@@ -267,7 +271,11 @@ def test_a_replica_with_a_node_and_without_a_disk_gets_the_best_disk_there() -> 
             "NoSpace",
             "it needs 10.1Mi of a disk: a1: no room",
         ),
-        ([node("a1", disks=[])], "NoAvailableNodes", "its node cannot take it: a1: no volume group of the pool"),
+        (
+            [node("a1", disks=[])],
+            "NoAvailableNodes",
+            "its node cannot take it: a1: no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)",
+        ),
     ],
 )
 def test_a_replica_bound_to_a_node_that_cannot_take_it_is_refused(
@@ -310,7 +318,12 @@ def group(*, ready: bool = True, unschedulable: bool = False) -> EligibleVolumeG
         (node("x", agent_ready=False), Room(TAKEN), "NoAvailableNodes", "its agent is silent"),
         (node("x", unschedulable=True), Room(TAKEN), "NoAvailableNodes", "cordoned or to be evacuated"),
         (node("x", "z"), Room(TAKEN), "NoAvailableNodes", "outside the zones of the class"),
-        (node("x", disks=[]), Room(TAKEN), "NoAvailableNodes", "no volume group of the pool"),
+        (
+            node("x", disks=[]),
+            Room(TAKEN),
+            "NoAvailableNodes",
+            "no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)",
+        ),
         (
             node("x", lvm_volume_groups=(group(ready=False),)),
             Room(TAKEN),

@@ -34,7 +34,7 @@ def test_the_table_has_every_disk_with_its_fate() -> None:
         ("a1", "unknown", "disk has no DiskSchedule yet"),
         ("a2", "", "not ready"),
         ("b1", "", "taken by a replica of this volume"),
-        ("b2", "", "no volume group of the pool"),
+        ("b2", "", "no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)"),
     ]
 
 

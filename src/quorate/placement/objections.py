@@ -55,7 +55,7 @@ _WORDS: Final[Mapping[Objection, str]] = {
     Objection.AGENT_NOT_READY: "its agent is silent",
     Objection.CORDONED: "cordoned or to be evacuated",
     Objection.KEPT_FOR_ACCESS: "kept for an access replica",
-    Objection.NO_VOLUME_GROUP: "no volume group of the pool",
+    Objection.NO_VOLUME_GROUP: "no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)",
     Objection.GROUP_NOT_READY: "volume group not ready",
     Objection.GROUP_UNSCHEDULABLE: "volume group takes nothing new",
     Objection.NO_LEDGER: "disk has no DiskSchedule yet",

@@ -1,4 +1,4 @@
-"""The controller of ReplicatedStoragePools: which nodes each offers, and whether it can be used.
+"""The controller of ReplicatedStoragePools: which nodes each offers, whether it can be used, and what has yet to leave.
 
 A pass is about all pools at once. What concerns them (a node, a volume group, an agent) does not say which pools it
 belongs to, and there are few. It is woken by what changes a list, never by the mere renewal of a Lease: with a
@@ -8,8 +8,8 @@ looks by itself; an agent that comes back is heard by the gap in its renewals, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import Final
@@ -17,15 +17,23 @@ from typing import Final
 from quorate.api import annotation_keys, conditions, core, names
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.conditions import Verdict
-from quorate.api.conditions.rsp import Ready
+from quorate.api.conditions.rsp import Ready, VolumeGroupsLeft
 from quorate.api.core import Lease
 from quorate.api.duration import Duration
-from quorate.api.meta import NodeName, Resource
+from quorate.api.meta import ConditionStatus, NodeName, Resource
 from quorate.api.storage.lvg import LVMVolumeGroup
 from quorate.api.storage.rsc import ReplicatedStorageClass
-from quorate.api.storage.rsp import PoolUsers, ReplicatedStoragePool, StoragePoolPhase
+from quorate.api.storage.rsp import (
+    MOST_LEAVING,
+    LeavingVolumeGroup,
+    PoolUsers,
+    ReplicatedStoragePool,
+    StoragePoolPhase,
+)
+from quorate.api.storage.rv import ReplicatedVolume
+from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
-from quorate.engine import Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, look_again
+from quorate.engine import Controller, Index, Key, PatchStatus, Plan, PlanEvent, Reader, Watch, look_again, no_keys
 from quorate.placement import selector
 from quorate.placement.eligibility import Eligible, Machine, eligible
 from quorate.placement.grace import grace_period
@@ -37,6 +45,13 @@ _LEASE_PREFIX: Final = names.agent_lease(NodeName(""))
 _SOONEST: Final = 0.5
 #: How many names a message holds.
 _NAMED: Final = 5
+#: ReplicatedVolumeReplicas by the volume group that they are on.
+COPIES_ON: Final = "copies on a volume group"
+#: Seconds between two counts of what has yet to leave a volume group.
+COUNT_EVERY: Final = 5.0
+
+#: A volume group, and its thin pool if it is of one.
+Disk = tuple[str, str | None]
 
 _PHASES: Final[Mapping[str, StoragePoolPhase]] = {
     Ready.READY.code: StoragePoolPhase.READY,
@@ -55,6 +70,8 @@ class Ground:
     groups: Mapping[str, LVMVolumeGroup]
     machines: tuple[Machine, ...]
     config: ClusterConfigSpec
+    #: By pool: the disks that were taken out of it, and the names of the copies of its volumes that are still there.
+    leaving: Mapping[str, Mapping[Disk, tuple[str, ...]]] = field(default_factory=dict)
 
     @property
     def patience(self) -> float:
@@ -76,7 +93,26 @@ def observe(reader: Reader, _: Key) -> Ground | None:
         groups={name: group for name, group in found.items() if group is not None},
         machines=tuple(_machine(reader, node) for node in reader.list(core.Node)),
         config=config.spec if config is not None else ClusterConfigSpec(),
+        leaving={pool.name: leaving for pool in pools if (leaving := _leaving(reader, pool))},
     )
+
+
+def _leaving(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[Disk, tuple[str, ...]]:
+    """What was offered at the last look, or was leaving then, and is not in the pool any more."""
+    known = {(each.name, each.thin_pool_name) for each in pool.status.leaving_volume_groups}
+    for node in pool.status.eligible_nodes:
+        known |= {(each.name, each.thin_pool_name) for each in node.lvm_volume_groups}
+    taken_out = known - {(each.name, each.thin_pool_name) for each in pool.spec.lvm_volume_groups}
+    return {disk: tuple(_copies(reader, pool, disk)) for disk in sorted(taken_out, key=_words)}
+
+
+def _copies(reader: Reader, pool: ReplicatedStoragePool, disk: Disk) -> Iterator[str]:
+    for replica in reader.find(ReplicatedVolumeReplica, COPIES_ON, disk[0]):
+        volume = reader.get(ReplicatedVolume, replica.spec.replicated_volume_name)
+        configuration = volume.status.configuration if volume is not None else None
+        is_of_pool = configuration is not None and configuration.replicated_storage_pool_name == pool.name
+        if is_of_pool and replica.spec.lvm_volume_group_thin_pool_name == disk[1]:
+            yield replica.name
 
 
 def _machine(reader: Reader, node: core.Node) -> Machine:
@@ -101,7 +137,12 @@ def decide(ground: Ground, now: datetime, _: Random) -> Plan:
         before = conditions.find(pool.status.conditions, Ready)
         if before is None or before.reason != verdict.reason:
             events.append(PlanEvent(pool, verdict.reason, verdict.message, warning=verdict.reason != Ready.READY.code))
-        writes.append(_report(pool, users, listed, verdict, now))
+        leaving = ground.leaving.get(pool.name, {})
+        left = judge_leaving(leaving)
+        if left.status is ConditionStatus.FALSE:
+            deadlines.append(COUNT_EVERY)
+        events += _told_of_leaving(pool, left, leaving)
+        writes.append(_report(pool, users, listed, (verdict, left), leaving, now))
     soonest = max(_SOONEST, min(deadlines)) if deadlines else None
     return Plan(writes=tuple(writes), events=tuple(events), requeue_after=soonest)
 
@@ -122,6 +163,32 @@ def judge(pool: ReplicatedStoragePool, groups: Mapping[str, LVMVolumeGroup]) -> 
     if unfit:
         return Ready.INVALID_LVM_VOLUME_GROUP(f"thin pools that do not exist: {_some(unfit)}")
     return Ready.READY()
+
+
+def judge_leaving(leaving: Mapping[Disk, tuple[str, ...]]) -> Verdict:
+    """Whether anything is still where it should not be."""
+    held = {disk: copies for disk, copies in leaving.items() if copies}
+    if not held:
+        return VolumeGroupsLeft.LEFT()
+    said = [f"{_words(disk)}: {len(copies)} ({_some(list(copies))})" for disk, copies in held.items()]
+    return VolumeGroupsLeft.LEAVING(f"copies that are still to be moved from what is not in the pool: {_some(said)}")
+
+
+def _told_of_leaving(
+    pool: ReplicatedStoragePool, verdict: Verdict, leaving: Mapping[Disk, tuple[str, ...]]
+) -> Iterator[PlanEvent]:
+    """That they begin to leave, and that a group may be used for something else now."""
+    known = {(each.name, each.thin_pool_name) for each in pool.status.leaving_volume_groups}
+    if any(copies and disk not in known for disk, copies in leaving.items()):
+        yield PlanEvent(pool, verdict.reason, verdict.message)
+    done = [_words(disk) for disk in known if not leaving.get(disk, ("it is in the pool again",))]
+    if done:
+        message = f"Nothing of the pool is left on {_some(sorted(done))}, which was taken out of it."
+        yield PlanEvent(pool, VolumeGroupsLeft.LEFT.code, message)
+
+
+def _words(disk: Disk) -> str:
+    return names.disk(disk[0], disk[1] or "")
 
 
 def _eligible(
@@ -152,12 +219,16 @@ def _report(
     pool: ReplicatedStoragePool,
     users: Iterable[ReplicatedStorageClass],
     listed: Eligible,
-    verdict: Verdict,
+    verdicts: tuple[Verdict, Verdict],
+    leaving: Mapping[Disk, tuple[str, ...]],
     now: datetime,
 ) -> PatchStatus:
     status, generation = pool.status, pool.metadata.generation
     used_by = tuple(sorted(user.name for user in users))
-    message = "" if verdict.reason == Ready.READY.code else verdict.message
+    ready, left = verdicts
+    said = ["" if ready.reason == Ready.READY.code else ready.message]
+    said.append("" if left.status is ConditionStatus.TRUE else left.message)
+    message = " ".join(filter(None, said))
     if listed.beyond:
         message = f"{message} {listed.beyond} more nodes fit than the {len(listed.nodes)} that can be listed.".strip()
     changed = listed.nodes != status.eligible_nodes
@@ -168,10 +239,15 @@ def _report(
     status = replace(
         status,
         observed_generation=generation,
-        phase=_PHASES[verdict.reason],
+        phase=_PHASES[ready.reason],
         message=message,
+        leaving_volume_groups=tuple(
+            LeavingVolumeGroup(name=name, thin_pool_name=thin_pool, replicas=len(copies))
+            for (name, thin_pool), copies in leaving.items()
+            if copies
+        )[:MOST_LEAVING],
         used_by=PoolUsers(replicated_storage_class_names=used_by),
-        conditions=conditions.merge(status.conditions, [verdict], now=now, generation=generation),
+        conditions=conditions.merge(status.conditions, verdicts, now=now, generation=generation),
     )
     # The revision is counted up from what was observed.
     return PatchStatus(pool, replace(pool, status=status), if_unchanged=changed)
@@ -249,6 +325,11 @@ POOLS = Controller(
         Watch(core.Node, _the_pools, when=_node_changed),
         Watch(Lease, _of_agent, when=_agent_changed),
         Watch(ClusterConfig, _the_pools),
+        Watch(ReplicatedVolume, no_keys),
+        Watch(ReplicatedVolumeReplica, no_keys),
+    ),
+    indexes=(
+        Index(ReplicatedVolumeReplica, COPIES_ON, lambda replica: filter(None, (replica.spec.lvm_volume_group_name,))),
     ),
     freshness=(Lease,),
     observe=observe,

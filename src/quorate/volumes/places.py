@@ -291,7 +291,7 @@ def _replica(
 
 
 def _outgoing(view: VolumeView, configuration: Configuration) -> frozenset[ReplicaName]:
-    """Those that others are placed without regard to: deleted, being removed, or lost with a replacement on its way."""
+    """Those that others are placed without regard to: deleted, being removed, or with a replacement on its way."""
     leaving = {replica.name for replica in view.replicas if replica.replica.deleting}
     if view.rv is not None:
         leaving |= {
@@ -301,13 +301,15 @@ def _outgoing(view: VolumeView, configuration: Configuration) -> frozenset[Repli
         }
     diskful = [replica for replica in view.replicas if replica.diskful and replica.name not in leaving]
     if not view.forming and len(diskful) > layout_of(configuration).diskful:
-        leaving |= {replica.name for replica in diskful if replica.scheduled and _is_lost(replica)}
+        leaving |= {replica.name for replica in diskful if replica.scheduled and _is_to_be_replaced(view, replica)}
     return frozenset(leaving)
 
 
-def _is_lost(replica: ReplicaView) -> bool:
+def _is_to_be_replaced(view: VolumeView, replica: ReplicaView) -> bool:
     node = replica.node
     if node is None or node.machine is None or not node.fresh or replica.evacuation is not None:
+        return True
+    if view.is_misplaced(replica):
         return True
     return node.machine.metadata.annotations.get(annotation_keys.EVACUATE) == "true"
 

@@ -317,6 +317,19 @@ class VolumeView:
         chosen = (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
         return any((group.name, group.thin_pool_name) == chosen for group in node.lvm_volume_groups)
 
+    def is_misplaced(self, replica: ReplicaView) -> bool:
+        """Whether the pool lists others and not this one's node, or not its disk. One that lists nobody says nothing.
+
+        An access replica is where somebody uses the volume, whatever the pool lists.
+        """
+        if self.rsp is None or not self.rsp.status.eligible_nodes or replica.type is ReplicaType.ACCESS:
+            return False
+        if self.eligible(replica.node_name) is None:
+            known = self.nodes.get(replica.node_name) if replica.node_name is not None else None
+            # One that is silent or not ready drops out of the list too: that is for its grace to decide.
+            return known is not None and known.fresh
+        return replica.diskful and not self.offers(replica.replica)
+
     @property
     def _eligible(self) -> Mapping[NodeName, EligibleNode]:
         return _listed(self.rsp) if self.rsp is not None else {}

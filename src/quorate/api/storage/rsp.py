@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, field
 
@@ -17,6 +17,8 @@ from quorate.api.struct import Rule, Struct, immutable, immutable_optional, list
 
 LabelKey = Annotated[str, Meta(min_length=1, max_length=317)]
 LabelValue = Annotated[str, Meta(max_length=63)]
+#: So many groups that are on their way out are listed.
+MOST_LEAVING: Final = 1000
 
 
 class PoolType(StrEnum):
@@ -63,7 +65,7 @@ class LabelSelector(Struct):
 
 
 class ReplicatedStoragePoolSpec(Struct):
-    """Which volume groups, in which zones, on which nodes. What a pool is made of is fixed; make another to change."""
+    """Which volume groups, in which zones, on which nodes. Volume groups come and go; all else is fixed."""
 
     RULES = (
         Rule(
@@ -81,12 +83,16 @@ class ReplicatedStoragePoolSpec(Struct):
     )
 
     type: Annotated[PoolType, immutable("is immutable")]
-    # Not a list-map: one group may give several thin pools, and whole-list equality is the same in every engine.
+    # Not a list-map: one group may give several thin pools.
     # 10,000: a thousand nodes of ten disks; such a pool and its status are about a megabyte, which etcd still takes.
     lvm_volume_groups: Annotated[
         tuple[PoolVolumeGroup, ...],
-        Meta(min_length=1, max_length=10_000, description="The disks of the pool."),
-        immutable("is immutable"),
+        Meta(
+            min_length=1,
+            max_length=10_000,
+            description="The disks of the pool. One that is added takes replicas; from one that is taken out they are"
+            " moved away, each when its replacement is in sync: see status.leavingVolumeGroups.",
+        ),
     ]
     zones: Annotated[ZoneSet, Meta(description="Only nodes of these zones; empty: any zone.")] = ()
     node_label_selector: (
@@ -131,6 +137,14 @@ class EligibleNode(Struct):
     unschedulable: Annotated[bool, Meta(description="Cordoned or to be evacuated: gets no new replicas.")] = False
 
 
+class LeavingVolumeGroup(Struct):
+    """A volume group that was taken out of the pool, and still has copies of the pool's volumes."""
+
+    name: Annotated[ObjectRef, Meta(description="The LVMVolumeGroup.")]
+    thin_pool_name: Annotated[Word, Meta(description="Its thin pool.")] | None = None
+    replicas: Annotated[Count, Meta(description="How many are still there.")] = 0
+
+
 class PoolUsers(Struct):
     """Who uses a pool."""
 
@@ -150,6 +164,13 @@ class ReplicatedStoragePoolStatus(Struct):
         tuple[EligibleNode, ...],
         Meta(max_length=1000, description="The nodes that replicas may be placed on."),
         list_map("nodeName"),
+    ] = ()
+    leaving_volume_groups: Annotated[
+        tuple[LeavingVolumeGroup, ...],
+        Meta(
+            max_length=MOST_LEAVING,
+            description="Volume groups that are not in spec.lvmVolumeGroups any more, while copies are still there.",
+        ),
     ] = ()
     used_by: PoolUsers = PoolUsers()
     conditions: Annotated[

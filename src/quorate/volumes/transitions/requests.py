@@ -8,7 +8,7 @@
 | rvr-missing-node      | none on a node without a core Node whose agent is silent                                 |
 | a lost node           | NotReady past its grace: replaced, and removed once the replacement is in sync           |
 | rvr-node-cordon       | moved away from a node with the annotation ``evacuate`` (M29)                            |
-| misplaced             | moved away from a node that the pool does not list any more                              |
+| misplaced             | moved away from a node, or a volume group, that is not in the pool any more              |
 | a drive that leaves   | moved away from it when its turn has come (``quorate.volumes.evacuation``)               |
 | the broker's marker   | moved: BROKEN or FAULTY, on the replica itself                                           |
 | a copy without place  | the tie-breaker moves from the only node with a disk for it, if there is one for itself  |
@@ -185,7 +185,7 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
         return Fate.DRIVE_LEAVES
     if replica.replica.metadata.annotations.get(annotation_keys.MARKER) in _BAD_MARKERS:
         return Fate.MARKED
-    if view.rsp is not None and replica.type is not ReplicaType.ACCESS and _is_misplaced(view, replica):
+    if view.is_misplaced(replica):
         return Fate.MISPLACED
     return Fate.GIVES_WAY if replica.type is ReplicaType.TIE_BREAKER and _gives_way(view, replica) else None
 
@@ -194,21 +194,6 @@ def _gives_way(view: VolumeView, replica: ReplicaView) -> bool:
     """Whether a tie-breaker has the only node with a disk for a copy, and another node could have the tie-breaker."""
     giving = places.giving_way(view)
     return giving is not None and giving.possible and giving.tie_breaker.name == replica.name
-
-
-def _is_misplaced(view: VolumeView, replica: ReplicaView) -> bool:
-    """Whether the pool lists others and not this one's node, or not its disk. A pool that lists nobody says nothing."""
-    if view.rsp is None or not view.rsp.status.eligible_nodes:
-        return False
-    listed = view.eligible(replica.node_name)
-    if listed is None:
-        known = view.nodes.get(replica.node_name) if replica.node_name is not None else None
-        # One that is silent or not ready drops out of the list too: that is for its grace to decide.
-        return known is not None and known.fresh
-    spec = replica.replica.spec
-    disks = {(group.name, group.thin_pool_name) for group in listed.lvm_volume_groups}
-    disk = (spec.lvm_volume_group_name, spec.lvm_volume_group_thin_pool_name)
-    return replica.diskful and spec.lvm_volume_group_name is not None and disk not in disks
 
 
 def _by_force(view: VolumeView) -> Iterator[Request]:
