@@ -351,3 +351,58 @@ def _as(found: ReplicaView, role: str) -> ReplicaView:
     report = found.replica.status.drbd.status
     assert isinstance(report, DrbdStatus)
     return with_drbd(status=replace(report, role=role))(found)
+
+
+# What whoever uses the volume says counts more than what should be.
+
+
+def used_without_a_disk(**said: bool) -> VolumeView:
+    """2D in use by an access replica; the second copy's disk is gone, and the first has no quorum."""
+    view = healthy(Replication.CONSISTENCY, (D, D, A))
+    for number in (0, 1):
+        view = spoilt(view, number, with_device(quorum=False))
+    view = spoilt(view, 1, with_device(disk_state="Diskless"))
+
+    def sees(found: ReplicaView) -> ReplicaView:
+        report = found.replica.status.drbd.status
+        assert report is not None
+        links = tuple(
+            replace(link, peer_devices=tuple(replace(each, peer_disk_state="Diskless") for each in link.peer_devices))
+            if link.peer_node_id == 1
+            else link
+            for link in report.connections
+        )
+        return with_drbd(status=replace(report, connections=links))(found)
+
+    for number in (0, 2):
+        view = spoilt(view, number, sees)
+
+    def used(found: ReplicaView) -> ReplicaView:
+        drbd = found.replica.status.drbd
+        assert drbd.status is not None
+        held = said.get("held", False)
+        report = replace(drbd.status, role="Primary", suspended=held, suspended_user=held)
+        return with_drbd(status=report, actual=replace(drbd.actual, held_for_copies=held))(found)
+
+    return with_member(spoilt(view, 2, used), 2, attached=True)
+
+
+def test_io_is_not_said_to_stand_where_its_user_says_that_it_flows() -> None:
+    told = layout(used_without_a_disk())
+    assert told.failures_to_tolerate == -1
+    assert told.message.startswith("I/O goes on at pvc-1-2 on n2, with fewer copies than promised: ")
+    assert "I/O stands" not in told.message
+
+
+def test_io_that_is_held_is_said_to_be() -> None:
+    told = layout(used_without_a_disk(held=True))
+    assert told.message.startswith("I/O stands: ")
+    assert "held by the agent until enough copies are connected: pvc-1-2 on n2" in told.message
+
+
+def test_where_the_agent_that_would_hold_it_is_silent_nobody_knows_whether_it_stands() -> None:
+    view = used_without_a_disk()
+    view = spoilt(view, 2, lambda each: changed(each, node=node(each.id, fresh=False)))
+    view = changed(view, nodes={**view.nodes, node_name(2): node(2, fresh=False)})
+    told = layout(view)
+    assert "not known whether it does where no agent is heard that would hold it: pvc-1-2 on n2" in told.message

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from quorate.agent.node import KERNEL_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import KERNEL, Look
-from quorate.api.storage.drbd import ConnectionState, Host, Path
+from quorate.api.storage.drbd import ConnectionState, DiskState, Host, Path, Role
 from quorate.drbd.events import Event, parse_event
 from quorate.engine import Key
 from quorate.engine.backoff import Backoff
@@ -30,6 +30,8 @@ STARTED = 60.0
 PROGRESS = 5.0
 
 CONNECTED = ConnectionState.CONNECTED.value
+#: A disk that is gone, or as good as gone: nothing is written to it any more.
+NO_DISK = frozenset({DiskState.DISKLESS, DiskState.DETACHING, DiskState.FAILED})
 
 #: What only counts.
 _COUNTERS = frozenset(
@@ -110,12 +112,22 @@ class KernelWatch:
             self._node.memory.paths.pop(event.resource, None)
         if event.kind == "connection" and event.fields.get("connection", CONNECTED) != CONNECTED:
             self._lost_link(event.resource)
+        self._keep_part(event)
         if self._dumping and event.verb == "exists":
             return
         if self._is_mere_progress(event) and not self._progress_is_due(event.resource):
             return
         self._node.memory.resource(event.resource).mark()
         self._node.volumes.wake(Key("", event.resource))
+
+    def _keep_part(self, event: Event) -> None:
+        """Who is Primary, and who has no disk: known at once, and before anything is looked at."""
+        memory, resource = self._node.memory, event.resource
+        gone = event.verb == "destroy"
+        if event.kind == "resource" and (gone or "role" in event.fields):
+            _put(memory.primaries, resource, not gone and event.fields["role"] == Role.PRIMARY)
+        if event.kind == "device" and (gone or "disk" in event.fields):
+            _put(memory.without_disk, resource, not gone and event.fields["disk"] in NO_DISK)
 
     def _lost_link(self, resource: str) -> None:
         losses = self._node.memory.link_losses
@@ -156,6 +168,10 @@ class KernelWatch:
         else:
             established = fields.get("established") == "yes"
             paths[local, remote] = Path(this_host=local, remote_host=remote, established=established)
+
+
+def _put(known: set[str], resource: str, belongs: bool) -> None:
+    (known.add if belongs else known.discard)(resource)
 
 
 def _host(text: str) -> Host | None:

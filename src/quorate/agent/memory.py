@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quorate.agent.inventory.discovery import Discovered
     from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
     from quorate.agent.replica.duty import Duty
+    from quorate.agent.replica.promise import Promise
 
 T = TypeVar("T")
 
@@ -126,6 +127,11 @@ class Memory:
         self.link_losses: dict[str, int] = {}
         #: By resource that is the younger of two primaries: whom it must not lose.
         self.duties: dict[str, Duty] = {}
+        #: By resource: on how many good copies a write is promised to be, where more than one.
+        self.promises: dict[str, Promise] = {}
+        #: Resources that are Primary here, and that have no disk here, as events2 told.
+        self.primaries: set[str] = set()
+        self.without_disk: set[str] = set()
         #: By resource: when it was last looked at only because a resync makes progress, by the monotonic clock.
         self.progress_looked: dict[str, float] = {}
         #: By resource: when percentages in sync were last reported.

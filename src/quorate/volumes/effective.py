@@ -279,7 +279,7 @@ def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[
     behind = (mesh.voters & numbers.reachable) - mesh.up_to_date
     parts = []
     if numbers.failures_to_tolerate < 0:
-        parts.append(f"I/O stands: {_with_names(view, _after(mesh, frozenset()).message)}")
+        parts.append(_standstill(view, mesh, _with_names(view, _after(mesh, frozenset()).message)))
     if away:
         parts.append(f"out of reach: {named(view, away)}")
     if behind:
@@ -294,6 +294,37 @@ def _summary(view: VolumeView, mesh: Mesh, numbers: _Numbers, stale: Collection[
         more = f"any {numbers.failures_to_tolerate}" if numbers.failures_to_tolerate else "none"
         parts.append(f"{more} more may be lost")
     return "; ".join(parts)
+
+
+def _standstill(view: VolumeView, mesh: Mesh, why: str) -> str:
+    """That I/O stands, and why; unless whoever uses the volume says that it does not.
+
+    Members with a disk are bound by the number of copies; a user without one is not, but for its agent
+    (``agent/replica/hold``). What it reports counts more than what should be, as long as somebody is in touch with it.
+    """
+    users = [replica for replica in view.replicas if replica.report is not None and replica.report.role == Role.PRIMARY]
+    in_touch = {
+        each.node_id for each in mesh.views if not _has_disk(each) and any(peer.connected for peer in each.peers)
+    }
+    flowing = [each.name for each in users if each.report is not None and each.id in in_touch and _flows(each.report)]
+    if flowing:
+        return f"I/O goes on at {named(view, flowing)}, with fewer copies than promised: {why}"
+    held = [each.name for each in users if each.replica.status.drbd.actual.held_for_copies]
+    unheard = [
+        member.name
+        for member in view.members
+        if member.attached and member.type is not ReplicaType.DISKFUL and not _is_fresh(view, member)
+    ]
+    parts = [f"I/O stands: {why}"]
+    if held:
+        parts.append(f"held by the agent until enough copies are connected: {named(view, held)}")
+    if unheard:
+        parts.append(f"not known whether it does where no agent is heard that would hold it: {named(view, unheard)}")
+    return "; ".join(parts)
+
+
+def _flows(report: DrbdStatus) -> bool:
+    return not report.suspended and not report.force_io_failures and has_quorum(report)
 
 
 def _apart(mesh: Mesh) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace as changed
 from typing import Any
 
@@ -176,6 +176,24 @@ PRIMARY = spoilt(picture(), 0, shown(role="Primary"))
 
 def suspended(view: VolumeView, **flags: bool) -> VolumeView:
     return spoilt(view, 0, shown(suspended=True, **flags))
+
+
+def held(view: VolumeView, link: Mapping[str, str] | None = None) -> VolumeView:
+    """Its agent has suspended I/O: the disk of member 1 is gone, or what is said of all links."""
+    actual = view.by_name[name(0)].replica.status.drbd.actual  # type: ignore[index]
+    view = suspended(view, suspended_user=True)
+    view = spoilt(view, 0, with_drbd(actual=replace(actual, held_for_copies=True)))
+    if link:
+        return spoilt(view, 0, links(**link))
+
+    def without_its_disk(found: ReplicaView) -> ReplicaView:
+        report = found.replica.status.drbd.status
+        assert report is not None
+        first, *rest = report.connections
+        gone = tuple(replace(each, peer_disk_state="Diskless") for each in first.peer_devices)
+        return shown(connections=(replace(first, peer_devices=gone), *rest))(found)
+
+    return spoilt(view, 0, without_its_disk)
 
 
 def first_link_only(found: ReplicaView) -> ReplicaView:
@@ -386,6 +404,16 @@ KERNEL = [
     (picture(), rvr.DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS, ""),
     (suspended(picture()), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_UNKNOWN_REASON, ""),
     (suspended(picture(), suspended_user=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_BY_USER, ""),
+    (
+        held(picture()),
+        rvr.DiskIOSuspended.DISK_IO_SUSPENDED_FOR_COPIES,
+        "1 of 2 copies that a write has to be on are connected and up to date; pvc-1-1 on n1 is Diskless",
+    ),
+    (
+        held(picture(), link={"connection_state": "Connecting"}),
+        rvr.DiskIOSuspended.DISK_IO_SUSPENDED_FOR_COPIES,
+        "0 of 2 copies that a write has to be on are connected and up to date; pvc-1-1 on n1 is not connected",
+    ),
     (suspended(picture(), suspended_no_data=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_NO_DATA, ""),
     (suspended(picture(), suspended_fencing=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_FENCING, ""),
     (suspended(picture(), suspended_quorum=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_QUORUM, ""),
@@ -404,6 +432,7 @@ KERNEL = [
     (spoilt(PRIMARY, 0, with_device(quorum=False)), rvr.VolumeAccessReady.NO_QUORUM, ""),
     (suspended(PRIMARY), rvr.VolumeAccessReady.IO_SUSPENDED_BY_UNKNOWN_REASON, ""),
     (suspended(PRIMARY, suspended_user=True), rvr.VolumeAccessReady.IO_SUSPENDED_BY_USER, ""),
+    (held(PRIMARY), rvr.VolumeAccessReady.IO_SUSPENDED_FOR_COPIES, "pvc-1-1 on n1 is Diskless"),
     (suspended(PRIMARY, suspended_no_data=True), rvr.VolumeAccessReady.IO_SUSPENDED_BY_NO_DATA, ""),
     (suspended(PRIMARY, suspended_fencing=True), rvr.VolumeAccessReady.IO_SUSPENDED_BY_FENCING, ""),
     (suspended(PRIMARY, suspended_quorum=True), rvr.VolumeAccessReady.IO_SUSPENDED_BY_QUORUM, ""),

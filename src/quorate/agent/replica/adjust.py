@@ -26,7 +26,15 @@ from quorate.agent.replica.metadata import is_attached
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Step
-from quorate.api.storage.drbd import ConnectionState, DiskState, DrbdStatus, ReplicationState, ReplicaType
+from quorate.api.storage.drbd import (
+    Connection,
+    ConnectionState,
+    DiskState,
+    DrbdStatus,
+    ReplicationState,
+    ReplicaType,
+    Role,
+)
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
@@ -46,7 +54,9 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     if not why and not alone:
         return cleared("last_adjustment_error")
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
-    steps = commands.up_and_adjust(view, about) if view.status is None else commands.adjust(view, about)
+    steps: tuple[Step, ...] = commands.up_and_adjust(view, about)
+    if view.status is not None:
+        steps = (*_out_of_sight(view, view.status), *commands.adjust(view, about))
     verdict = attempt(view, now, commands.ADJUST, about, steps)
     if is_diskful(view.config) and not is_attached(view):
         verdict = on_disk(verdict)
@@ -56,6 +66,30 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
         return verdict
     # A link that does not want to come up is no reason to hold up the rest: the kernel judges by the others.
     return Verdict(again=verdict.again)
+
+
+def _out_of_sight(view: View, status: DrbdStatus) -> tuple[Step, ...]:
+    """If a disk was refused by a peer (-10): cut the links to the users without a disk, who alone refuse it.
+
+    The kernel says "Probably this node is marked as intentional diskless on a peer", which is not so: such a user goes
+    on with a quorum that it would not get any more, and refuses whatever makes it count (``e4_hidden_primary_detach``).
+    Its agent sees to that (``hold``), if it is there to do so. Without the link it counts and stands still, and the
+    disk is taken; ``adjust`` makes the link again then. There is no disk here that it could miss meanwhile.
+    """
+    last = failed(view, commands.ADJUST)
+    if last is None or last.exit_code is None or not is_diskful(view.config) or has_disk(status):
+        return ()
+    if understand(last.exit_code, last.output).outcome is not Meaning.REFUSED_BY_PEER:
+        return ()
+    return tuple(
+        commands.cut_off(view, link.peer_node_id) for link in status.connections if _is_used_without_disk(link)
+    )
+
+
+def _is_used_without_disk(link: Connection) -> bool:
+    disks = {each.peer_disk_state for each in link.peer_devices}
+    connected = link.connection_state == ConnectionState.CONNECTED
+    return connected and link.peer_role == Role.PRIMARY and disks == {DiskState.DISKLESS}
 
 
 def _has_lost_its_disk(view: View, now: datetime) -> bool:

@@ -16,6 +16,7 @@ PROBE = "probe"
 SHRINK = "shrink"
 ADJUST = "adjust"
 ADJUST_LINKS = "adjust-links"
+CUT_OFF = "cut-off"
 DETACH = "detach"
 DOWN = "down"
 ROLE = "role"
@@ -62,6 +63,12 @@ def adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
 def adjust_links(view: View, about: str) -> Run:
     """The same, but for the disk: it gives nothing any more, and the others still have to be heard."""
     return _adjust_all_but_disk(view, ADJUST_LINKS, about)
+
+
+def cut_off(view: View, peer: int) -> Run:
+    """End a link without asking the peer. Whatever comes of it, what follows is tried."""
+    argv = ("drbdsetup", "disconnect", view.resource, str(peer), "--force")
+    return Run(argv, CUT_OFF, accept=tuple(range(256)), changes=(kernel_of(view.resource),))
 
 
 def detach(view: View) -> Run:

@@ -24,8 +24,10 @@ from quorate.agent.replica.here import (
     replicas_here,
     volume_key,
 )
+from quorate.agent.replica.hold import Holder, hold_work
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
+from quorate.agent.replica.promise import promise_work, promises
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import KERNEL, Look
 from quorate.api import names
@@ -99,14 +101,15 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             signals=(replicas,),
         ),
         duties(node),
+        promises(node),
         lost_drives(node),
     )
 
 
 def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
-    """Follow the kernel, and guard second primaries."""
+    """Follow the kernel, guard second primaries, and hold those without a disk to what is promised."""
     watch = KernelWatch(node)
-    return (watch.follow(), watch.look_again(), Guard(node).keep())
+    return (watch.follow(), watch.look_again(), Guard(node).keep(), Holder(node).keep())
 
 
 def _last_known_file(node: Node, config: DrbdConfig) -> str:
@@ -277,6 +280,7 @@ class Replicas:
             hung=bool(node.hands.hung(work)),
             progress_reported=memory.progress_reported.get(resource),
             unreported_since=memory.unreported_since.get(resource),
+            held=resource in memory.promises and memory.promises[resource].held,
             duty_noted=not config.yields or is_noted(node, resource, config),
             elder=elder,
         )
@@ -378,7 +382,14 @@ class Replicas:
             file = file_of(self._node, resource)
             for path in (file, f"{file}_tmp", f"{file}_new"):
                 memory.files.pop(path, None)
-            for work in (resource_work(resource), look_work(resource), guard_work(resource), note_work(resource)):
+            for work in (
+                resource_work(resource),
+                look_work(resource),
+                guard_work(resource),
+                note_work(resource),
+                hold_work(resource),
+                promise_work(resource),
+            ):
                 memory.forget(work)
         # Who keeps a duty has to know that the resource is gone, and wakes us when the duty is given up.
         if (sighting is None or sighting.value is None) and resource not in memory.duties:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.agent.kernel_watch import NO_DISK
 from quorate.api.storage.drbd import (
     Connection,
     ConnectionState,
@@ -31,6 +32,11 @@ def disk_state(status: DrbdStatus | None) -> str:
 def has_disk(status: DrbdStatus | None) -> bool:
     """Whether the kernel holds a backing device."""
     return disk_state(status) not in (DiskState.DISKLESS, "")
+
+
+def keeps_a_copy(status: DrbdStatus | None) -> bool:
+    """Whether what is written here goes to a disk of this node, and the kernel counts by that disk's metadata."""
+    return has_disk(status) and disk_state(status) not in NO_DISK
 
 
 def is_primary(status: DrbdStatus | None) -> bool:
@@ -65,6 +71,17 @@ def all_established(config: DrbdConfig, status: DrbdStatus) -> bool:
         for link in status.connections
         for volume in link.peer_devices
     )
+
+
+def good_copies(status: DrbdStatus, peers: frozenset[int] | None = None) -> int:
+    """How many members in touch have a good copy that gets every write; of these, or of all."""
+    counted = (link for link in status.connections if peers is None or link.peer_node_id in peers)
+    return sum(link.connection_state == ConnectionState.CONNECTED and has_good_copy(link) for link in counted)
+
+
+def has_good_copy(link: Connection) -> bool:
+    """Whether the disk at the other end is up to date, as far as is known here."""
+    return any(volume.peer_disk_state == DiskState.UP_TO_DATE for volume in link.peer_devices)
 
 
 def anyone_primary(status: DrbdStatus) -> bool:

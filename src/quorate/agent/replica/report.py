@@ -50,6 +50,8 @@ def actual(view: View, realised: bool, changes: dict[str, Any]) -> DrbdActual:
         after["allow_two_primaries"] = config.allow_two_primaries
     if disk_state(status) == DiskState.UP_TO_DATE or (realised and status is not None and not is_diskful(config)):
         after["initial_sync_completed"] = True
+    if before.held_for_copies != (held := view.held and status is not None and status.suspended_user):
+        after["held_for_copies"] = held
     after |= changes
     return replace(before, **after) if any(getattr(before, name) != value for name, value in after.items()) else before
 

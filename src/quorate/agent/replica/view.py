@@ -90,6 +90,8 @@ class View:
     progress_reported: datetime | None = None
     #: Since when a report has been held back; None: none is.
     unreported_since: datetime | None = None
+    #: Its I/O is suspended by its agent, for want of copies.
+    held: bool = False
     #: The next agent would know that this one yields, as the config says, or does not.
     duty_noted: bool = True
     #: Another replica of the same volume on this node that was there first.

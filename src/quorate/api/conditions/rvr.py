@@ -236,6 +236,13 @@ class DiskIOSuspended(ConditionType):
     DISK_IO_SUSPENDED_BY_USER = true(
         "DiskIOSuspendedByUser", "Somebody suspended I/O by hand.", "On the node: drbdadm resume-io."
     )
+    DISK_IO_SUSPENDED_FOR_COPIES = true(
+        "DiskIOSuspendedForCopies",
+        "The volume is used here without a disk, and fewer good copies are connected than every write is promised to"
+        " be on: the agent holds I/O.",
+        "Bring back the copies that the message names; the agent lets I/O go by itself then. Resumed by hand it is held"
+        " again.",
+    )
     DISK_IO_SUSPENDED_NO_DATA = true(
         "DiskIOSuspendedNoData", "No up-to-date copy can be reached.", "Bring a member with an up-to-date copy back."
     )
@@ -281,6 +288,11 @@ class VolumeAccessReady(ConditionType):
         "IOSuspendedByUnknownReason", "I/O stands still, and the kernel does not say why.", "See DiskIOSuspended."
     )
     IO_SUSPENDED_BY_USER = false("IOSuspendedByUser", "Somebody suspended I/O by hand.", "See DiskIOSuspended.")
+    IO_SUSPENDED_FOR_COPIES = false(
+        "IOSuspendedForCopies",
+        "Fewer good copies are connected than every write is promised to be on: the agent holds I/O.",
+        "See DiskIOSuspended.",
+    )
     IO_SUSPENDED_BY_NO_DATA = false("IOSuspendedByNoData", "No up-to-date copy can be reached.", "See DiskIOSuspended.")
     IO_SUSPENDED_BY_FENCING = false("IOSuspendedByFencing", "A peer is being fenced off.", "See DiskIOSuspended.")
     IO_SUSPENDED_BY_QUORUM = false("IOSuspendedByQuorum", "I/O stands still: quorum is lost.", "See DiskIOSuspended.")

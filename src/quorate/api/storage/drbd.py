@@ -189,6 +189,10 @@ class DrbdActual(Struct):
         Annotated[Quantity, Meta(description="Written ahead: the size before the backing device grew.")] | None
     ) = None
     forgotten: Annotated[NodeIds, Meta(description="Of config.forget, the done ones.")] = ()
+    held_for_copies: Annotated[
+        bool,
+        Meta(description="The agent suspends I/O: in use without a disk, and too few good copies are connected."),
+    ] = False
 
 
 class CommandError(Struct):

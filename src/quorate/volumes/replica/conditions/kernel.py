@@ -89,6 +89,8 @@ def disk_io_suspended(subject: Subject) -> Verdict:
     """The seed's flags. True is the bad news here."""
     if subject.silent:
         return DiskIOSuspended.AGENT_NOT_READY(subject.blind)
+    if _is_held(subject):
+        return DiskIOSuspended.DISK_IO_SUSPENDED_FOR_COPIES(subject.on_node(_copies(subject)))
     found = _suspension(subject.report)
     if found is None:
         return DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS()
@@ -130,6 +132,8 @@ def volume_access_ready(subject: Subject) -> Verdict | None:
     report, device = subject.report, subject.device
     if report is None or device is None or report.role != Role.PRIMARY:
         return VolumeAccessReady.NOT_PUBLISHED()
+    if _is_held(subject):
+        return VolumeAccessReady.IO_SUSPENDED_FOR_COPIES(subject.on_node(_copies(subject)))
     found = _suspension(report)
     if found is not None:
         return found[1](subject.on_node(_absent(subject)))
@@ -165,6 +169,30 @@ def _suspension(report: DrbdStatus | None) -> tuple[Reason, Reason] | None:
     if report is None:
         return None
     return next(((why, seen) for flag, why, seen in _SUSPENSIONS if getattr(report, flag)), None)
+
+
+def _is_held(subject: Subject) -> bool:
+    """Whether its agent has suspended I/O. Any other reason may hold as well; this one says what is missing."""
+    report = subject.report
+    return report is not None and report.suspended_user and subject.actual.held_for_copies
+
+
+def _copies(subject: Subject) -> str:
+    """How many good copies are connected of those that there have to be, and what is wrong with the others."""
+    promised = subject.config.quorum_minimum_redundancy or 1
+    counted = [peer for peer in subject.peers if peer.type is ReplicaType.DISKFUL and not peer.hidden]
+    missing = []
+    for peer in counted:
+        link = link_to(subject.report, peer.node_id)
+        disks = [each.peer_disk_state for each in link.peer_devices] if link is not None else []
+        if link is None or link.connection_state != ConnectionState.CONNECTED:
+            missing.append(f"{peer.name} on {peer.node_name} is not connected")
+        elif DiskState.UP_TO_DATE not in disks:
+            missing.append(f"{peer.name} on {peer.node_name} is {disks[0] if disks else 'without a disk'}")
+    there = f"{len(counted) - len(missing)} of {promised} copies that a write has to be on are connected and up to date"
+    if subject.diskful:
+        missing.append(f"its own disk is {subject.device.disk_state if subject.device is not None else 'not there'}")
+    return "; ".join((there, *missing))
 
 
 def _absent(subject: Subject) -> str:
