@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from quorate.api.scalars import ReplicaName
@@ -281,6 +283,93 @@ def test_a_lost_user_stays_attached_where_the_rest_does_not_serve_until_a_person
         story.agents()
     assert not story.member(0).attached
     assert story.rv.metadata.annotations == {}
+
+
+# Force beside what waits for the same member already.
+
+
+def passes(story: Story, number: int = 8) -> Story:
+    for _ in range(number):
+        story.controller()
+        story.agents()
+    return story
+
+
+def detaching(story: Story) -> Story:
+    """Nobody asks for the user's node any more, and it goes dark before it has heard of that."""
+    story.unask(0)
+    until(story, "Demote")
+    story.lose(0)
+    return passes(story)
+
+
+def attaching(story: Story) -> Story:
+    """The volume is to be used on another node, which goes dark before it is Primary."""
+    story.attach(0, attached=False)
+    story.ask(1)
+    until(story, "Promote")
+    story.lose(1)
+    return passes(story)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "under_way", "number"),
+    [(detaching, TransitionType.DETACH, 0), (attaching, TransitionType.ATTACH, 1)],
+)
+def test_force_takes_over_what_waits_for_the_same_member(
+    waiting: Callable[[Story], Story], under_way: TransitionType, number: int
+) -> None:
+    story = waiting(begin(CONSISTENCY, [D, D], 0))
+    assert [each.type for each in story.rv.status.datamesh_transitions] == [under_way]
+    story.annotate(force_detach=f"n{number}", accept_data_loss="true")
+    passes(story)
+    assert story.rv.status.datamesh_transitions == ()
+    assert not story.member(number).attached
+    assert story.rv.metadata.annotations == {}
+
+
+def held_open(story: Story) -> Story:
+    """The user is cut off from the others, its agent is heard, and a process waits for a write."""
+    story.machines.world.set_cut([("n0", "n1"), ("n0", "n2")])
+    story.machines.wait(10)
+    kernel = story.machines.hosts[0].kernel
+    minor = kernel.status("v")[0]["devices"][0]["minor"]
+    assert kernel.open(minor, "qemu", 4711)
+    story.unask(0)
+    return passes(story)
+
+
+def leaving(story: Story) -> Story:
+    """A copy is to go, and went dark before its part in that was over."""
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, "Hide")
+    story.lose(1)
+    story.lose(2)
+    return passes(story)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "said", "words"),
+    [
+        (
+            held_open,
+            {"force_detach": "n0"},
+            "force-detach=n0 yet: v-0 on n0 is here, and lets go by itself when nobody",
+        ),
+        (held_open, {"force_remove": "v-0"}, "force-remove=v-0 yet: Detach is under way and waits: "),
+        (leaving, {"force_remove": "v-1"}, "force-remove=v-1 yet: RemoveReplica is under way and waits: "),
+    ],
+)
+def test_force_that_cannot_take_over_says_why(
+    waiting: Callable[[Story], Story], said: dict[str, str], words: str
+) -> None:
+    story = waiting(begin(BOTH, [D, D, D], 0))
+    story.annotate(**said, accept_data_loss="true")
+    passes(story, 3)
+    assert story.waits().startswith("ForceWaits: nothing comes of storage.deckhouse.io/")
+    assert words in story.waits()
 
 
 def test_force_that_nothing_came_of_is_forgotten_when_the_node_and_its_agent_are_back() -> None:

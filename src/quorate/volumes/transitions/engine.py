@@ -29,7 +29,7 @@ from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes, confirmation, requests
 from quorate.volumes.transitions.catalogue import FORGET, RULES
 from quorate.volumes.transitions.confirmation import unconfirmed
-from quorate.volumes.transitions.proposals import given_up, half_said, proposals, spent_annotations
+from quorate.volumes.transitions.proposals import given_up, half_said, proposals, spent_annotations, unheeded
 from quorate.volumes.transitions.rules import Locks, no_locks
 from quorate.volumes.transitions.turning import abandoned, turned
 from quorate.volumes.transitions.walking import Walk, begin, walk
@@ -59,7 +59,7 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         given_up=given_up(view),
         spent_annotations=spent_annotations(view),
         waiting=_told(view, waits),
-        waits=(*half_said(view), *waits.values(), *requests.waits(view, now)),
+        waits=(*half_said(view), *unheeded(view, waits, now), *waits.values(), *requests.waits(view, now)),
         again=_look_again(view, now),
     )
 

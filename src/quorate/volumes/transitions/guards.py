@@ -253,10 +253,17 @@ def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:
 def may_detach(view: VolumeView, transition: Transition) -> Wait | None:
     """Before a member that is out of reach is taken for detached."""
     member = view.members_by_name.get(subject_of(transition))
-    if member is None or not member.attached:
+    return not_to_be_forced(view, transition) if member is not None and member.attached else None
+
+
+def not_to_be_forced(view: VolumeView, transition: Transition) -> Wait | None:
+    """Why a user cannot be taken for one that does not use the volume any more; None: it can."""
+    member = view.members_by_name.get(subject_of(transition))
+    if member is None:
         return None
-    if (here := _still_here(view, member)) is not None:
-        return here
+    if is_here(view, member):
+        told = f"{named(view, [member.name])} is here, and lets go by itself when nobody holds its device open"
+        return _wait("StillHere", told, member.name)
     return connected_still(view, (member,)) if has_consent(view, transition) else cannot_do_without(view, member)
 
 

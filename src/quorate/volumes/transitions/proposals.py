@@ -8,7 +8,7 @@ larger size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -19,7 +19,7 @@ from quorate.api.storage.datamesh import Member, Transition, TransitionGroup, Tr
 from quorate.volumes.attach import proposals as attach
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
-from quorate.volumes.transitions.guards import is_here, may_set_redundancy
+from quorate.volumes.transitions.guards import is_forced, is_here, may_set_redundancy, not_to_be_forced
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_fresh, is_up, is_up_to_date, voters
 from quorate.volumes.transitions.nodes import is_gone
@@ -130,6 +130,32 @@ def half_said(view: VolumeView) -> Iterator[Wait]:
         if key in said:
             missing = f"annotate it with {annotation_keys.ACCEPT_DATA_LOSS}=true, too, if data may be lost"
             yield Wait("ConsentMissing", f"nothing comes of {key}={said[key]}: {missing}", (Blocker.of(view.volume),))
+
+
+def unheeded(view: VolumeView, waits: Mapping[ReplicaName | None, Wait], now: datetime) -> Iterator[Wait]:
+    """A person's word of which nothing comes yet, because something else is under way for the same member: why."""
+    said = view.volume.metadata.annotations
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
+        return
+    by_node = {member.node_name: member.name for member in view.members}
+    detached = by_node.get(NodeName(said.get(annotation_keys.FORCE_DETACH, "")))
+    removed = ReplicaName(said.get(annotation_keys.FORCE_REMOVE, ""))
+    for transition in view.volume.status.datamesh_transitions:
+        name, waits_for = transition.replica_name, waits.get(transition.replica_name)
+        if name is None or waits_for is None or is_forced(transition):
+            continue
+        told = f"{transition.type} is under way and waits: {waits_for.message}"
+        if name == detached and transition.group is TransitionGroup.ATTACHMENT:
+            refused = not_to_be_forced(view, make(view, TransitionType.FORCE_DETACH, now, name))
+            why = told if refused is None else f"{refused.message}; {told}"
+            yield _unheeded(view, annotation_keys.FORCE_DETACH, why)
+        if name == removed:
+            yield _unheeded(view, annotation_keys.FORCE_REMOVE, told)
+
+
+def _unheeded(view: VolumeView, key: str, why: str) -> Wait:
+    said = view.volume.metadata.annotations[key]
+    return Wait("ForceWaits", f"nothing comes of {key}={said} yet: {why}", (Blocker.of(view.volume),))
 
 
 def spent_annotations(view: VolumeView) -> tuple[str, ...]:

@@ -8,6 +8,8 @@
 | leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
 |                                          | are not good any more               |                                   |
 | is being forced out                      | it is back                          | joins, or is asked to leave       |
+| is attached or detached, and out of      | a person wants it detached by force | it is taken for detached          |
+| reach                                    |                                     |                                   |
 | has given way by a person's word         | the word is taken back              | comes up; joins, if hidden        |
 | grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
@@ -25,7 +27,7 @@ from quorate.api.struct import replace
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions.catalogue import FORGET, GIVE_WAY, HIDE, JOIN, SHOW
 from quorate.volumes.transitions.changes import connect, due_tie_breaker
-from quorate.volumes.transitions.guards import copies_missing, has_consent
+from quorate.volumes.transitions.guards import copies_missing, has_consent, not_to_be_forced
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_diskful, is_fresh
 from quorate.volumes.transitions.proposals import removal
@@ -62,6 +64,8 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
     """The status with a transition turned back because of what it waits for; None: it waits."""
     name = transition.replica_name
     member = view.members_by_name.get(name) if name is not None else None
+    if (forced := taken_over(view, transition, now)) is not None:
+        return with_transition(view.volume.status, transition, forced)
     following = next((step.name for step in transition.steps if step.status is StepStatus.PENDING), "")
     if member is None or wait.reason not in _ENDLESS or _has_active_step(transition):
         return None
@@ -83,6 +87,18 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
     else:
         return None
     return with_transition(view.volume.status, transition, instead)
+
+
+def taken_over(view: VolumeView, transition: Transition, now: datetime) -> Transition | None:
+    """The detachment by force that a person asks for in place of what waits for the same member; None: nobody does.
+
+    What waits keeps the force from being proposed, and waits for the very one that may never come back.
+    """
+    name = transition.replica_name
+    if transition.type not in (TransitionType.ATTACH, TransitionType.DETACH) or name not in view.members_by_name:
+        return None
+    forced = make(view, TransitionType.FORCE_DETACH, now, name)
+    return forced if has_consent(view, forced) and not_to_be_forced(view, forced) is None else None
 
 
 def _come_back(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
