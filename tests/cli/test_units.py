@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from quorate.cli.node import join
 from quorate.cli.node.join import UNITS, unit_text
+from quorate.errors import QuorateError
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "deploy" / "systemd").iterdir())
@@ -86,3 +88,37 @@ def test_systemd_takes_them_and_finds_no_cycle(tmp_path: Path) -> None:
         check=False,
     )
     assert "ordering cycle" in again.stderr
+
+
+@pytest.mark.parametrize("installed", [False, True], ids=["by pip", "by a package"])
+def test_join_installs_what_no_package_has_and_never_stops_the_unit_for_power_off(
+    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def systemctl(*words: str) -> subprocess.CompletedProcess[str]:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 0 if installed or words[0] != "cat" else 1, "", "")
+
+    monkeypatch.setattr(join, "_systemctl", systemctl)
+    monkeypatch.setattr(join, "_UNIT_DIRECTORY", tmp_path)
+    monkeypatch.setattr(join, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr("sys.argv", ["/opt/quorate/bin/quorate"])
+    join._start(Path("/etc/quorate/agent.yaml"))
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ([] if installed else sorted(UNITS))
+    done = [words for words in asked if words[0] != "cat"]
+    assert done == [("daemon-reload",), ("enable", *UNITS), ("start", *UNITS), ("restart", "quorate-agent.service")]
+
+
+def test_join_says_what_systemd_said_and_that_the_token_is_not_needed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(join, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(
+        join,
+        "_systemctl",
+        lambda *words: subprocess.CompletedProcess(words, int(words[0] == "start"), "", "it is masked"),
+    )
+    with pytest.raises(QuorateError, match=r"has joined, but `systemctl start .*it is masked.*no token is needed"):
+        join._start(Path("/etc/quorate/agent.yaml"))

@@ -28,6 +28,8 @@ _PATIENCE = 30.0
 _MOST = 1 << 20
 UNITS = ("quorate-agent.service", "quorate-shutdown.service")
 _UNIT_DIRECTORY = Path("/etc/systemd/system")
+#: There where systemd is the init system.
+_SYSTEMD = Path("/run/systemd/system")
 #: How the units are shipped: where Debian's packages put a program.
 _PROGRAM = "/usr/bin/quorate"
 
@@ -257,7 +259,7 @@ def _start(configuration: Path) -> None:
     """Let systemd run the agent, now and at every boot."""
     from quorate.errors import QuorateError
 
-    if not Path("/run/systemd/system").is_dir():
+    if not _SYSTEMD.is_dir():
         click.echo(f"systemd does not run here. Start its agent with: quorate agent --config {configuration}")
         return
     for unit in UNITS:
@@ -285,5 +287,7 @@ def unit_text(unit: str, program: str) -> str:
 
 
 def _program() -> str:
-    """This very program, as systemd must call it."""
-    return str(Path(shutil.which(sys.argv[0]) or _PROGRAM).absolute())
+    """This very program, as systemd must call it; also where it was called as a module of Python."""
+    beside = Path(sys.executable).with_name("quorate")
+    found = shutil.which(sys.argv[0]) or (beside if beside.exists() else _PROGRAM)
+    return str(Path(found).absolute())
