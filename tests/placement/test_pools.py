@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace as but
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from quorate.api import all_kinds, annotation_keys, core, names
 from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.conditions import find
-from quorate.api.conditions.rsp import Ready
+from quorate.api.conditions.rsp import Ready, VolumeGroupsLeft
 from quorate.api.core import Event, Lease
 from quorate.api.duration import Duration
 from quorate.api.meta import NodeName, ObjectMeta
@@ -63,6 +64,27 @@ def reported(found: Ground, now: datetime = NOW) -> ReplicatedStoragePool:
         return write.intended
     (only,) = found.pools
     return only
+
+
+def test_what_was_taken_out_is_told_of_until_nothing_is_there() -> None:
+    before = reported(ground(pool("a"), groups=(group("a", "n1"),), nodes=(machine("n1"),)))
+    here = {before.name: {("gone", None): ("v-0", "w-1"), ("thin", "t"): ()}}
+    leaving = reported(but(ground(before, groups=(group("a", "n1"),), nodes=(machine("n1"),)), leaving=here))
+    assert [(each.name, each.thin_pool_name, each.replicas) for each in leaving.status.leaving_volume_groups] == [
+        ("gone", None, 2)
+    ]
+    said = find(leaving.status.conditions, VolumeGroupsLeft)
+    assert said is not None
+    assert (said.status, said.reason) == ("False", "Leaving")
+    assert "gone: 2 (v-0, w-1)" in leaving.status.message
+    assert leaving.status.phase is StoragePoolPhase.READY
+    empty = but(
+        ground(leaving, groups=(group("a", "n1"),), nodes=(machine("n1"),)), leaving={before.name: {("gone", None): ()}}
+    )
+    assert reported(empty).status.leaving_volume_groups == ()
+    assert [event.reason for event in decided(empty).events] == ["Left"]
+    # Taken in again: nothing is told of as done.
+    assert not decided(ground(leaving, groups=(group("a", "n1"),), nodes=(machine("n1"),))).events
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from quorate.agent.lvm.failures import meaning
 from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.groups import GroupDecision, GroupView, judge
 from quorate.agent.lvm.looker import Looker
+from quorate.agent.lvm.mapped import left_over
 from quorate.agent.lvm.seen import NEW, SeenDevice, SeenGroup, SeenGroups, SeenVolume, SeenVolumes
 from quorate.agent.lvm.volume_groups import AFTER_JUDGING, VolumeGroups
 from quorate.agent.memory import Outcome
@@ -96,6 +97,13 @@ def test_what_is_of_a_group_that_lvm_sees_is_never_removed() -> None:
     listed = outcome("mapped", -5, f"vg0-a/LVM-{'a' * 32}{'v' * 32}/0")
     decision = judged(lvg(selector=SLOT_1), living, outcomes={"group": TAKEN, "mapped": listed})
     assert not any("dmsetup" in step.argv for step in decision.steps)
+
+
+def test_nothing_is_left_over_as_long_as_lvm_did_not_tell_everything() -> None:
+    told = f"vg0-a/{GONE}/0"
+    assert [each.name for each in left_over(told, "vg0", SeenGroups())] == ["vg0-a"]
+    assert left_over(told, "vg0", SeenGroups(incomplete="a device does not answer")) == ()
+    assert left_over(told, "vg", SeenGroups()) == ()
 
 
 def test_a_selector_that_no_drive_fits_says_so_and_names_what_is_unused() -> None:

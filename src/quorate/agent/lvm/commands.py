@@ -189,7 +189,7 @@ def list_mapped() -> Run:
 
 def unmap(device: str) -> Run:
     """Remove a device of a volume that LVM has not got any more; device mapper refuses one that is open."""
-    return Run(("dmsetup", "remove", "--retry", device), UNMAP, device, silence=CHANGING_SILENCE, changes=_EVERYTHING)
+    return Run(("dmsetup", "remove", "--retry", device), UNMAP, device, changes=_EVERYTHING)
 
 
 def identify(device: str) -> Run:

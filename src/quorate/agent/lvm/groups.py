@@ -13,6 +13,9 @@ nothing is ever wiped for it, and nothing ever taken out or removed. What is ref
 | the same, and it was taken apart for a person  | NotReady, or Pending with another      | ``vgcreate``             |
 | (``detaching``), or all its drives are there,  | clean drive; nothing is known of it    |                          |
 | and nothing is on them                         |                                        |                          |
+| the same, but ``vgcreate`` finds its name      | Pending                                | ``dmsetup remove`` of    |
+| taken: devices of the drive that is gone       |                                        | those that nobody has    |
+|                                                |                                        | open, then ``vgcreate``  |
 | none, but LVM did not tell everything          | NotReady, with what was known of it    |                          |
 | two of that name                               | NotReady: LVM cannot tell them apart   |                          |
 | devices of it missing                          | NotReady, missing ones still listed    |                          |
