@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+import json
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import pytest
-import structlog
-from structlog.testing import capture_logs
 
 from quorate.agent.lvm.seen import SeenVolumes
 from quorate.agent.machine import CommandNotFound, Completed
@@ -38,15 +38,15 @@ class Told:
 
 
 @contextmanager
-def heard() -> Iterator[list[MutableMapping[str, Any]]]:
-    """What is logged meanwhile."""
-    before = structlog.get_config()
-    logs.configure(json=True)
+def heard() -> Iterator[list[dict[str, Any]]]:
+    """What is logged meanwhile, once it is over."""
+    before, stream, lines = logs.configuration(), StringIO(), list[dict[str, Any]]()
+    logs.configure(json=True, stream=stream)
     try:
-        with capture_logs() as lines:
-            yield lines
+        yield lines
     finally:
-        structlog.configure(**before)
+        logs.use(before)
+        lines += [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 def step(*argv: str, purpose: str = "p", **more: Any) -> Run:
@@ -79,7 +79,7 @@ async def test_a_failure_is_in_the_log_when_it_is_new_and_counted_when_it_repeat
         with heard() as lines:
             node.hands.start("w", (step("a", "--of", "disk"),), Told())
             await sim.clock.sleep(1)
-        logged.extend(dict(line) for line in lines)
+        logged.extend(lines)
         return [(line["event"], line.get("exit_code")) for line in lines]
 
     refused = "Command 'drbdsetup new-peer r 0 --shared-secret=opensesame' failed\nit is used by process {}\n"
