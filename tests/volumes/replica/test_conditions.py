@@ -430,6 +430,11 @@ KERNEL = [
     (picture(), rvr.VolumeAccessReady.NOT_PUBLISHED, ""),
     (PRIMARY, rvr.VolumeAccessReady.VOLUME_ACCESS_READY, ""),
     (spoilt(PRIMARY, 0, with_device(quorum=False)), rvr.VolumeAccessReady.NO_QUORUM, ""),
+    (
+        spoilt(picture(), 0, shown(force_io_failures=True)),
+        rvr.VolumeAccessReady.IO_FAILS,
+        "pvc-1-0 on n0: it was made Secondary under its users; one write in flight may",
+    ),
     (suspended(PRIMARY), rvr.VolumeAccessReady.IO_SUSPENDED_BY_UNKNOWN_REASON, ""),
     (suspended(PRIMARY, suspended_user=True), rvr.VolumeAccessReady.IO_SUSPENDED_BY_USER, ""),
     (held(PRIMARY), rvr.VolumeAccessReady.IO_SUSPENDED_FOR_COPIES, "pvc-1-1 on n1 is Diskless"),

@@ -284,6 +284,13 @@ class VolumeAccessReady(ConditionType):
     VOLUME_ACCESS_READY = true("VolumeAccessReady", "The device is usable and I/O flows.")
     NOT_PUBLISHED = false("NotPublished", "The volume is not attached here.")
     NO_QUORUM = false("NoQuorum", "The member is not quorate.", "See Quorum.")
+    IO_FAILS = false(
+        "IOFails",
+        "The node was overtaken while it was cut off, or demoted by force: what its users write fails until they have"
+        " closed the device. A write that was in flight then may have been acknowledged and be on no copy, unless it"
+        " was synced (fsync, O_DSYNC).",
+        "Stop the users on that node; where they write directly and without syncing, compare their last write.",
+    )
     IO_SUSPENDED_BY_UNKNOWN_REASON = false(
         "IOSuspendedByUnknownReason", "I/O stands still, and the kernel does not say why.", "See DiskIOSuspended."
     )

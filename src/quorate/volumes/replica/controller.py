@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from quorate.api import conditions
-from quorate.api.conditions.rvr import BackingVolumeReady, Ready
+from quorate.api.conditions.rvr import BackingVolumeReady, Ready, VolumeAccessReady
 from quorate.api.storage.drbd import DrbdConfig
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
@@ -68,6 +68,7 @@ def decide(snapshot: Snapshot, now: datetime, _: Random) -> Plan:
             continue
         writes.append(PatchStatus(replica.replica, replace(replica.replica, status=status)))
         events += _events(replica, found)
+        events += _overtaken(snapshot, replica, found)
     if not writes and again is None:
         return NOTHING
     return Plan(writes=tuple(writes), events=tuple(events), requeue_after=again)
@@ -146,6 +147,16 @@ def _acted_on(status: ReplicatedVolumeReplicaStatus) -> tuple[object, ...]:
 def _stamped(config: DrbdConfig, disk_name: str) -> tuple[object, ...]:
     """A disk's name means nothing without a config."""
     return (config, disk_name) if config.datamesh_revision else ()
+
+
+def _overtaken(snapshot: Snapshot, replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:
+    """That a user was made Secondary by force is told of the volume too: the cost is the volume's, and it passes."""
+    fails, rv = found.get(VolumeAccessReady.__name__), snapshot.view.rv
+    before = conditions.find(replica.replica.status.conditions, VolumeAccessReady)
+    if rv is None or fails is None or fails.reason != VolumeAccessReady.IO_FAILS.code:
+        return
+    if before is None or before.reason != fails.reason:
+        yield PlanEvent(rv, fails.reason, fails.message, warning=True)
 
 
 def _events(replica: ReplicaView, found: Verdicts) -> Iterator[PlanEvent]:

@@ -42,6 +42,9 @@ _BY_DISK: Final = {
     DiskState.OUTDATED: InSync.OUTDATED,
     DiskState.CONSISTENT: InSync.OUTDATED,
 }
+_UNSYNCED: Final = (
+    "it was made Secondary under its users; one write in flight may have been acknowledged and be lost, if not synced"
+)
 #: Why I/O stands, as the device says it and as its users see it; the first that fits.
 _SUSPENSIONS: Final[tuple[tuple[str, Reason, Reason], ...]] = (
     ("suspended_user", DiskIOSuspended.DISK_IO_SUSPENDED_BY_USER, VolumeAccessReady.IO_SUSPENDED_BY_USER),
@@ -130,6 +133,8 @@ def volume_access_ready(subject: Subject) -> Verdict | None:
     if subject.silent:
         return VolumeAccessReady.AGENT_NOT_READY(subject.blind)
     report, device = subject.report, subject.device
+    if report is not None and report.force_io_failures:
+        return VolumeAccessReady.IO_FAILS(subject.on_node(_UNSYNCED))
     if report is None or device is None or report.role != Role.PRIMARY:
         return VolumeAccessReady.NOT_PUBLISHED()
     if _is_held(subject):
