@@ -93,7 +93,23 @@ def test_what_a_config_promises(asked: dict[str, Any], promise: Promise | None) 
 )
 def test_whom_it_is_broken_by(status: DrbdStatus, expected: bool) -> None:
     assert PROMISE.is_broken_by(status) is expected
-    assert done(status) == (([SUSPEND], True) if expected else ([], False))
+    steps, held = done(status)
+    assert (bool(steps), held) == (expected, expected)
+    assert set(steps) <= {SUSPEND, CUT}
+
+
+@pytest.mark.parametrize(
+    ("status", "steps"),
+    [
+        (seen(link(1), GONE), [CUT]),  # it has to count: nothing is lost by this link
+        (seen(link(1), link(2, disk="Failed")), [CUT]),
+        (seen(link(1), GONE, quorum=False), [SUSPEND]),  # it has
+        (seen(link(1), link(2, disk="Inconsistent")), [SUSPEND]),  # a copy on its way
+        (seen(link(1), link(2, "StandAlone", disk="DUnknown")), [SUSPEND]),
+    ],
+)
+def test_it_is_made_to_count_first_where_a_disk_is_gone(status: DrbdStatus, steps: list[str]) -> None:
+    assert done(status) == (steps, True)
 
 
 def test_it_is_let_go_when_the_copies_are_there_and_not_before() -> None:
@@ -118,7 +134,7 @@ def test_somebody_elses_suspension_is_left_alone() -> None:
 
 
 def test_resumed_by_somebody_else_it_is_held_again() -> None:
-    assert done(seen(link(1), GONE), HELD) == ([SUSPEND], True)
+    assert done(seen(link(1), GONE, quorum=False), HELD) == ([SUSPEND], True)
 
 
 def refusal(about: str, times: int = 1) -> Outcome:
@@ -127,10 +143,11 @@ def refusal(about: str, times: int = 1) -> Outcome:
 
 def test_refused_for_its_quorum_it_is_made_to_count_by_the_end_of_a_link() -> None:
     """Which cannot be refused; the links to good copies stay, if there is any other."""
-    assert done(seen(link(1), GONE), HELD, tried=refusal("suspend-io")) == ([CUT, SUSPEND], True)
+    syncing = seen(link(1), link(2, disk="Inconsistent"))
+    assert done(syncing, HELD, tried=refusal("suspend-io")) == ([CUT, SUSPEND], True)
     alone = seen(link(1), link(2, "Connecting", disk="DUnknown"))
     assert done(alone, HELD, tried=refusal("suspend-io"))[0] == ["drbdsetup disconnect pvc-1 1 --force", SUSPEND]
-    again = decide(Watched("pvc-1", HELD, True, seen(link(1), GONE), tried=refusal("cut", times=2)), NOW)
+    again = decide(Watched("pvc-1", HELD, True, syncing, tried=refusal("cut", times=2)), NOW)
     assert (again.verdict.steps, again.verdict.again) == ((), 1.0)
 
 
@@ -143,7 +160,7 @@ def test_held_it_is_made_to_count_where_it_keeps_a_quorum_that_is_in_the_way() -
 
 
 def test_the_note_is_waited_for_but_not_for_long() -> None:
-    grip = decide(Watched("pvc-1", PROMISE, True, seen(link(1), GONE), noted=False), NOW)
+    grip = decide(Watched("pvc-1", PROMISE, True, seen(link(1), GONE, quorum=False), noted=False), NOW)
     assert (grip.verdict.steps, grip.verdict.again, grip.held) == ((), NOTE_PATIENCE, True)
 
 
@@ -157,14 +174,14 @@ def test_a_note_that_cannot_be_read_counts_everybody_and_may_have_been_held(note
     assert Promise.read(note) == Promise(2, None, held=True)
 
 
-def told(*links: tuple[int, str], user: bool = False) -> Completed:
+def told(*links: tuple[int, str], user: bool = False, quorum: bool = True) -> Completed:
     """What ``status --json`` says of a primary without a disk."""
     found = {
         "name": "pvc-1",
         "role": "Primary",
         "suspended": user,
         "suspended-user": user,
-        "devices": [{"volume": 0, "minor": 1000, "disk-state": "Diskless", "client": True, "quorum": True}],
+        "devices": [{"volume": 0, "minor": 1000, "disk-state": "Diskless", "client": True, "quorum": quorum}],
         "connections": [
             {
                 "peer-node-id": number,
@@ -210,9 +227,12 @@ def test_from_the_event_to_the_command_it_takes_less_than_a_tenth_of_a_second(fu
         machine.answers["drbdsetup status --json pvc-1"] = told((1, "UpToDate"), (2, "UpToDate"))
         await sim.clock.sleep(1)
         machine.ran.clear()
-        machine.answers["drbdsetup status --json pvc-1"] = told((1, "UpToDate"), (2, "Diskless"))
+        quorate, counted = told((1, "UpToDate"), (2, "Diskless")), told((1, "UpToDate"), quorum=False)
+        machine.answers["drbdsetup status --json pvc-1"] = lambda: counted if CUT in machine.ran else quorate
         watch.heard(LOSS)
-        await sim.clock.sleep(0.1)
+        await sim.clock.sleep(0.05)
+        assert CUT in machine.ran
+        await sim.clock.sleep(0.05)
         assert SUSPEND in machine.ran
         assert (NOTE in machine.files) is not full
         holding.cancel()

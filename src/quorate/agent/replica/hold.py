@@ -24,6 +24,7 @@ from datetime import datetime
 from typing import Final, NoReturn
 
 from quorate.agent.backoff import Patience
+from quorate.agent.kernel_watch import NO_DISK
 from quorate.agent.memory import Outcome
 from quorate.agent.node import Node, Wake
 from quorate.agent.replica.duty import PATIENCE
@@ -32,7 +33,7 @@ from quorate.agent.replica.kernel import device, has_good_copy
 from quorate.agent.replica.promise import Promise, is_cared_for, is_noted, note_step, promise_work, recall
 from quorate.agent.replica.verdict import FINE, Verdict
 from quorate.agent.steps import KERNEL, Look, Run, kernel_of
-from quorate.api.storage.drbd import Connection, ConnectionState, DrbdStatus
+from quorate.api.storage.drbd import Connection, ConnectionState, Device, DrbdStatus
 from quorate.engine import Key
 from quorate.engine.logs import get_logger
 
@@ -88,7 +89,7 @@ def decide(view: Watched, now: datetime) -> Grip:
         return Grip()  # The suspension has gone with it.
     if view.promise.is_broken_by(status):
         if not status.suspended_user:
-            return Grip(_suspend(view, status, found.minor, now), held=True)
+            return Grip(_suspend(view, status, found, now), held=True)
         # By us; or by somebody else, who will find it broken when he resumes.
         return Grip(_have_it_count(view, status, now) if held and found.quorum else FINE, held=held)
     if held and status.suspended_user:
@@ -96,7 +97,12 @@ def decide(view: Watched, now: datetime) -> Grip:
     return Grip()
 
 
-def _suspend(view: Watched, status: DrbdStatus, minor: int, now: datetime) -> Verdict:
+def _suspend(view: Watched, status: DrbdStatus, found: Device, now: datetime) -> Verdict:
+    minor = found.minor
+    lost = tuple(link for link in _without_copy(view, status) if _has_no_disk(link))
+    if lost and found.quorum:
+        # There is nothing that could be written there. It stands still by itself then, as a rule: one command sooner.
+        return _try(view, _COUNT, _cuts(view, lost, _COUNT), now)
     if not view.noted:
         return Verdict(again=NOTE_PATIENCE)
     refused = view.tried is not None and not view.tried.succeeded and view.tried.about in (_SUSPEND, _CUT)
@@ -114,6 +120,10 @@ def _have_it_count(view: Watched, status: DrbdStatus, now: datetime) -> Verdict:
 
 def _without_copy(view: Watched, status: DrbdStatus) -> tuple[Connection, ...]:
     return tuple(link for link in _in_touch(status) if not has_good_copy(link) and view.promise.counts(link))
+
+
+def _has_no_disk(link: Connection) -> bool:
+    return all(volume.peer_disk_state in NO_DISK for volume in link.peer_devices)
 
 
 def _in_touch(status: DrbdStatus) -> tuple[Connection, ...]:
