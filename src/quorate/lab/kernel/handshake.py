@@ -111,6 +111,9 @@ def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
     if not (verdict is Verdict.NONE or verdict.copies):
         meeting.mine = meeting.theirs = Outcome.STAND_ALONE
         return
+    if _both_went_on(peer, other) and verdict in (Verdict.SOURCE_ALL, Verdict.TARGET_ALL):
+        meeting.mine = meeting.theirs = Outcome.RETRY
+        return
     meeting.mine, meeting.theirs = _take_old_data(peer, verdict), _take_old_data(other, mirror)
     if Outcome.FORCE_SECONDARY in (meeting.mine, meeting.theirs) and Outcome.CONNECT in (meeting.mine, meeting.theirs):
         meeting.mine = Outcome.RETRY if meeting.mine is Outcome.CONNECT else meeting.mine
@@ -120,6 +123,19 @@ def _compare(meeting: Meeting, peer: PeerDevice, other: PeerDevice) -> None:
     meeting.verdicts[volume] = verdict
     if _joins_during_sync(peer, verdict) or _joins_during_sync(other, mirror):
         meeting.both_sources.add(volume)
+
+
+def _both_went_on(peer: PeerDevice, other: PeerDevice) -> bool:
+    """Whether each has written since they parted, in touch with a third that told one of them of the other.
+
+    That one remembers the other's generation, and would be taken for the newer. The link stays down, marks set on both
+    sides, also when one of them is no longer primary.
+    """
+    mine, theirs = peer.slot, other.slot
+    if mine is None or theirs is None or peer.connection.discard_my_data or other.connection.discard_my_data:
+        return False
+    parted = mine.bitmap_uuid and uuids.same(mine.bitmap_uuid, theirs.bitmap_uuid)
+    return bool(parted and mine.bitmap and theirs.bitmap)
 
 
 def _who_copies(peer: PeerDevice, other: PeerDevice) -> Verdict:
@@ -167,7 +183,9 @@ def _same_generation(peer: PeerDevice, other: PeerDevice) -> Verdict:
         # The crashed one may hold writes that nobody else has, but they do not count once there is a primary again.
         return Verdict.SOURCE if _sees_primary(mine) else Verdict.TARGET
     if mine.crashed_primary != theirs.crashed_primary:
-        return Verdict.SOURCE if mine.crashed_primary else Verdict.TARGET
+        came_back = mine if mine.crashed_primary else theirs
+        gives = came_back.resource.now.role is Role.PRIMARY or not _sees_primary(mine)
+        return Verdict.SOURCE if gives == mine.crashed_primary else Verdict.TARGET
     if mine.crashed_primary and theirs.crashed_primary:
         return Verdict.SOURCE if mine.resource.node_id > theirs.resource.node_id else Verdict.TARGET
     fresh = mine.metadata is not None and mine.metadata.current_uuid == JUST_CREATED

@@ -182,8 +182,9 @@ def _mark_for_others(source: PeerDevice, target: PeerDevice, start: int, stop: i
 
 
 def _lacks_nothing(peer: PeerDevice, start: int, stop: int) -> bool:
-    """Whether the peer is in sight, up to date, and has these blocks."""
-    in_sight = peer.now.repl >= Repl.ESTABLISHED and peer.now.disk is Disk.UP_TO_DATE
+    """Whether the peer is in sight and has these blocks: it is up to date, or has had them copied from here as well."""
+    whole = peer.now.repl >= Repl.ESTABLISHED and peer.now.disk is Disk.UP_TO_DATE
+    in_sight = whole or peer.now.repl is Repl.SYNC_SOURCE
     return in_sight and peer.slot is not None and not peer.slot.bitmap.count_within(start, stop)
 
 
