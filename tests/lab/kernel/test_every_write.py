@@ -168,6 +168,13 @@ class Story:
                     if block not in unsure and disk.read(io.offset) != io.tag:
                         yield block, i
 
+    def marks(self) -> dict[tuple[int, int], int]:
+        """What members that are connected and up to date believe each other to lack."""
+        disks = [i for i in self.lab.disks if self.lab.disk(i) == "UpToDate"]
+        peers = {(i, j): self.lab.peer(i, j) for i in disks for j in disks if i != j}
+        settled = {pair: peer for pair, peer in peers.items() if peer["replication-state"] == "Established"}
+        return {pair: peer["out-of-sync"] for pair, peer in settled.items() if peer["out-of-sync"]}
+
     def excuse(self, block: int, node: int) -> Accident | None:
         """What the kernel did to that block."""
         return next(
@@ -196,6 +203,8 @@ def test_every_acknowledged_write_is_on_every_good_copy_or_the_kernel_is_known_t
         story.end()
         unexplained = [(block, node) for block, node in story.lost() if story.excuse(block, node) is None]
         assert unexplained == [], f"seed {seed}"
+        if not any(accident.wrong is Wrong.MARK_ERASED for accident in story.lab.world.accidents):
+            assert story.marks() == {}, f"seed {seed}"
         acknowledged += sum(io.state.value == "done" for _, io in story.writer.writes)
         if synchronous:
             assert all(a.wrong is Wrong.MARK_ERASED for a in story.lab.world.accidents)
