@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from quorate.api.storage.drbd import Connection, Device, DrbdStatus, PeerDevice
-from quorate.drbd.marks import marked_peers, marks_forbid_parting, parts_members
+from quorate.api.struct import replace
+from quorate.drbd.marks import kept_links, marked_peers, would_part
 
 
 def shown(
@@ -47,24 +46,40 @@ def test_bits_count_only_between_members_that_are_both_good(status: DrbdStatus |
     assert marked_peers(status) == marks
 
 
-@pytest.mark.parametrize(("marks", "told", "forbidden"), [(0, False, False), (4, False, True), (0, True, True)])
-def test_no_link_is_touched_while_somebody_shows_bits(marks: int, told: bool, forbidden: bool) -> None:
-    assert marks_forbid_parting(shown(marks), keep_links=told) is forbidden
+@pytest.mark.parametrize(("marks", "told", "kept"), [(0, False, set()), (4, False, {2}), (0, True, {2})])
+def test_links_of_good_copies_are_kept_while_somebody_shows_bits(marks: int, told: bool, kept: set[int]) -> None:
+    assert kept_links(shown(marks), keep_links=told) == kept
+
+
+@pytest.mark.parametrize("state", [{"disk": "Outdated"}, {"peer": "Inconsistent"}, {"link": "Connecting"}])
+def test_who_has_no_good_copy_to_lose_may_be_met_anew(state: dict[str, str]) -> None:
+    assert kept_links(shown(0, **state), keep_links=True) == frozenset()
+
+
+FILE = ("drbdadm", "-c", "/etc/drbd.d/pvc-1.res")
 
 
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
-        (("drbdadm", "-c", "/etc/drbd.d/pvc-1.res", "adjust", "pvc-1"), True),
-        (("drbdadm", "-c", "/etc/drbd.d/pvc-1.res", "adjust", "--skip-disk", "pvc-1"), True),
-        (("drbdadm", "-c", "/etc/drbd.d/pvc-1.res", "up", "pvc-1"), True),
-        (("drbdsetup", "disconnect", "pvc-1", "1"), True),
+        ((*FILE, "adjust", "pvc-1"), True),
+        ((*FILE, "adjust", "--skip-disk", "pvc-1"), True),
+        (("drbdsetup", "disconnect", "pvc-1", "2", "--force"), True),
+        (("drbdsetup", "disconnect", "pvc-1", "1"), False),
         (("drbdsetup", "down", "pvc-1"), True),
-        (("drbdadm", "-c", "/etc/drbd.d/pvc-1.res", "primary", "pvc-1"), False),
-        (("drbdsetup", "verify", "pvc-1", "1", "0"), False),
-        (("drbdsetup", "invalidate-remote", "pvc-1", "1", "0", "--reset-bitmap=no"), False),
-        (("lvcreate", "up"), False),
+        ((*FILE, "primary", "pvc-1"), False),
+        (("drbdsetup", "verify", "pvc-1", "2", "0"), False),
+        (("drbdsetup", "invalidate-remote", "pvc-1", "2", "0", "--reset-bitmap=no"), False),
+        (("lvremove", "down"), False),
     ],
 )
-def test_what_makes_or_breaks_links_is_known(argv: tuple[str, ...], parts: Any) -> None:
-    assert parts_members(argv) is parts
+def test_only_what_parts_good_copies_is_forbidden(argv: tuple[str, ...], parts: bool) -> None:
+    assert would_part(argv, shown(4)) is parts
+    assert not would_part(argv, shown(0))
+    assert not would_part(argv, None, keep_links=True)
+
+
+def test_a_link_that_is_down_is_brought_back_in_spite_of_bits() -> None:
+    status = shown(4)
+    alone = Connection(peer_node_id=1, connection_state="StandAlone")
+    assert not would_part((*FILE, "adjust", "pvc-1"), replace(status, connections=(*status.connections, alone)))

@@ -3,7 +3,7 @@
 When a primary has lost quorum and gets it back, a write that was blocked can be acknowledged without the peer that came
 second (``facts/drbd9-races``, E2). What is left of it is a mark (``out-of-sync``), shown by any of the members, between
 two that are UpToDate and Established. The next meeting of the two erases it without a copy, because their generations
-are equal. So whoever wants to part members asks here first.
+are equal. So whoever wants to part members, even for a moment, asks here first.
 
 The counter may be nonsense: it has been seen to run below nothing (F5), and is printed as a huge number then. More than
 the device has is never meant.
@@ -16,8 +16,7 @@ from typing import Final
 
 from quorate.api.storage.drbd import Connection, ConnectionState, DiskState, DrbdStatus, PeerDevice, ReplicationState
 
-#: What makes or breaks links, of either tool. ``adjust`` is among them: it makes a link anew whose options changed.
-_PARTING: Final = frozenset({"up", "adjust", "down", "connect", "disconnect", "del-peer", "new-peer"})
+_PARTING: Final = frozenset({"down", "disconnect", "del-peer"})
 _TOOLS: Final = frozenset({"drbdadm", "drbdsetup"})
 
 
@@ -51,14 +50,36 @@ def marked_peers(status: DrbdStatus | None) -> Mapping[int, int]:
     }
 
 
-def marks_forbid_parting(status: DrbdStatus | None, *, keep_links: bool = False) -> bool:
-    """Whether no link of this resource may be made or broken by us: what is marked would be forgotten.
+def kept_links(status: DrbdStatus | None, *, keep_links: bool = False) -> frozenset[int]:
+    """The peers, by node id, from whom nobody may part this member: what is marked between good copies would go.
 
-    ``keep_links``: what the config says, since another member may be the one that shows the marks.
+    ``keep_links``: what the config says, since another member may be the one that shows the marks. A copy that is not
+    good has nothing to forget: whoever meets it anew copies by its bits.
     """
-    return keep_links or bool(marked_peers(status))
+    if status is None or not status.devices or status.devices[0].disk_state != DiskState.UP_TO_DATE:
+        return frozenset()
+    if not keep_links and not marked_peers(status):
+        return frozenset()
+    return frozenset(
+        link.peer_node_id
+        for link in status.connections
+        if link.connection_state == ConnectionState.CONNECTED
+        and any(device.peer_disk_state == DiskState.UP_TO_DATE for device in link.peer_devices)
+    )
 
 
-def parts_members(argv: Sequence[str]) -> bool:
-    """Whether a command makes or breaks links."""
-    return bool(argv) and argv[0] in _TOOLS and not _PARTING.isdisjoint(argv[1:])
+def would_part(argv: Sequence[str], status: DrbdStatus | None, *, keep_links: bool = False) -> bool:
+    """Whether a command would part members that must not be.
+
+    ``adjust`` makes links anew whose options have changed. It may run while some link is down: it is what brings that
+    back, and without it nothing would ever be compared.
+    """
+    kept = kept_links(status, keep_links=keep_links)
+    if status is None or not kept or not argv or argv[0] not in _TOOLS:
+        return False
+    words = argv[1:]
+    if "adjust" in words:
+        return all(link.connection_state == ConnectionState.CONNECTED for link in status.connections)
+    if not _PARTING.isdisjoint(words):
+        return "down" in words or not kept.isdisjoint(int(word) for word in words if word.isdecimal())
+    return False
