@@ -71,6 +71,22 @@ def test_a_machine_that_lacks_nothing_passes_every_item() -> None:
     assert len({item.name for item in items}) == len(items)
 
 
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("9.2.9", "is known to acknowledge a write without one of its copies"),
+        ("9.2.18", "may acknowledge a write without one of its copies"),
+        ("9.2.19", "its history says that it reconciles stale copies, which we have not tried"),
+        ("9.3.0", "which we have not tried"),
+        ("9.x", "9.x, loaded"),
+    ],
+)
+def test_what_a_module_is_known_for_is_said(version: str, told: str) -> None:
+    (item,) = [each for each in judge(replace(WELL, module_loaded=version)) if each.name == "DRBD module"]
+    assert item.state is State.OK
+    assert told in item.found
+
+
 def test_a_bare_machine_is_told_how_to_mend_everything() -> None:
     items = judge(Facts(node_name="n1", config_problem="No such file or directory", drbd_service="enabled"))
     assert not passed(items)

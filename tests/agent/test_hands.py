@@ -14,6 +14,8 @@ from quorate.agent.lvm.seen import SeenVolumes
 from quorate.agent.machine import CommandNotFound, Completed
 from quorate.agent.node import Wake
 from quorate.agent.steps import FILE, LVM, Look, MoveFile, RemoveFile, Run, Step, WriteFile, kernel_of
+from quorate.api.storage.drbd import Connection, Device, DrbdStatus, PeerDevice
+from quorate.drbd.marks import LinkRules
 from quorate.engine import Key, Signal, logs
 from quorate.engine.simulation import Simulation, run
 from tests.agent.machines import scripted_node
@@ -342,3 +344,35 @@ def test_two_wakes_of_one_key_are_one() -> None:
     signal = Signal()
     assert Wake(signal, Key("", "a")) == Wake(signal, Key("", "a"))
     assert Wake(signal, Key("", "a")) != Wake(signal, Key("", "b"))
+
+
+@pytest.mark.parametrize(
+    ("marked", "kept", "despite", "ran"),
+    [
+        (0, False, False, True),
+        (4, False, False, False),
+        (0, True, False, False),
+        (4, True, True, True),
+    ],
+)
+def test_nothing_that_parts_copies_which_may_differ_is_run_whoever_wants_it(
+    marked: int, kept: bool, despite: bool, ran: bool
+) -> None:
+    async def main(sim: Simulation) -> None:
+        node, machine = scripted_node(sim.clock)
+        theirs = PeerDevice(replication_state="Established", peer_disk_state="UpToDate", out_of_sync=marked)
+        link = Connection(peer_node_id=1, connection_state="Connected", peer_devices=(theirs,))
+        shown = DrbdStatus(name="pvc-1", devices=(Device(disk_state="UpToDate", size=99),), connections=(link,))
+        node.memory.resource("pvc-1").saw(shown, marks=0)
+        node.memory.link_rules["pvc-1"] = LinkRules(keep_links=kept)
+        argv = ("drbdsetup", "disconnect", "pvc-1", "1")
+        cut = Run(argv, "cut", changes=(kernel_of("pvc-1"),), despite_marks=despite)
+        node.hands.start("anything", (cut,), lambda: None)
+        await sim.clock.sleep(1)
+        last = node.memory.last("anything", "cut")
+        assert last is not None
+        assert last.succeeded is ran
+        assert (machine.ran == [" ".join(argv)]) is ran
+        assert ran or "may differ" in last.output
+
+    run(main, seed=1)

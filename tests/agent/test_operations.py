@@ -222,11 +222,36 @@ def test_what_differs_is_copied_to_that_peer_and_only_then_comes_the_next() -> N
     assert commands(ruled(given).steps) == ["drbdsetup invalidate-remote pvc-1 1 0 --reset-bitmap=no"]
     copying = compared("compare 1", "copy 1", flow="SyncSource", disk="Inconsistent")
     assert (copying.steps, copying.status.phase) == ((), RUNNING)
-    assert commands(compared("compare 1", "copy 1").steps)[0].startswith("drbdsetup verify pvc-1 2 ")
-    still = {**done, "operation copy 1": outcome("operation copy 1", "uid-1 0", exit_code=0)}
-    refused = ruled(case(kernel(links=differing(8)), kind=VERIFY, phase=RUNNING, outcomes=still))
+    # What was copied is compared again, before the next.
+    assert commands(compared("compare 1", "copy 1").steps)[0].startswith("drbdsetup verify pvc-1 1 ")
+    equal = compared("compare 1", "copy 1", "compare after copying 1")
+    assert commands(equal.steps)[0].startswith("drbdsetup verify pvc-1 2 ")
+
+
+def test_where_copying_what_differs_was_not_enough_everything_is_copied_and_then_it_is_given_up() -> None:
+    names = ["compare 1", "copy 1"]
+    assert commands(_still_differing(*names).steps) == ["drbdsetup invalidate-remote pvc-1 1 0"]
+    assert commands(_still_differing(*names, "compare after copying 1").steps) == [
+        "drbdsetup invalidate-remote pvc-1 1 0"
+    ]
+    names.append("copy everything 1")
+    assert commands(compared(*names).steps)[0].startswith("drbdsetup verify pvc-1 1 ")
+    assert commands(compared(*names, "compare after everything 1").steps)[0].startswith("drbdsetup verify pvc-1 2 ")
+    refused = _still_differing(*names)
     assert refused.status.phase is FAILED
     assert "8 KiB" in refused.status.message
+
+
+def _still_differing(*done: str, role: str = "Secondary", peer_role: str = "Secondary") -> Ruling:
+    outcomes = {f"operation {what}": outcome(f"operation {what}", "uid-1 0", exit_code=0) for what in done}
+    links = tuple(replace(each, peer_role=peer_role) for each in differing(8))
+    return ruled(case(kernel(links=links, role=role), kind=VERIFY, phase=RUNNING, outcomes=outcomes))
+
+
+def test_nothing_is_copied_from_here_while_another_member_is_primary() -> None:
+    """What is written there meanwhile would be sent to nobody (G: 3 of 4)."""
+    assert _still_differing("compare 1", peer_role="Primary").steps == ()
+    assert _still_differing("compare 1", role="Primary").steps != ()
 
 
 def test_what_was_compared_before_a_link_was_lost_is_compared_again() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.api.storage.drbd import Connection, Device, DrbdStatus, PeerDevice
 from quorate.api.struct import replace
-from quorate.drbd.marks import kept_links, marked_peers, would_part
+from quorate.drbd.marks import LinkRules, kept_links, marked_peers, would_part
 
 
 def shown(
@@ -48,12 +48,17 @@ def test_bits_count_only_between_members_that_are_both_good(status: DrbdStatus |
 
 @pytest.mark.parametrize(("marks", "told", "kept"), [(0, False, set()), (4, False, {2}), (0, True, {2})])
 def test_links_of_good_copies_are_kept_while_somebody_shows_bits(marks: int, told: bool, kept: set[int]) -> None:
-    assert kept_links(shown(marks), keep_links=told) == kept
+    assert kept_links(shown(marks), LinkRules(keep_links=told)) == kept
+
+
+def test_bits_that_were_compared_keep_no_link() -> None:
+    assert kept_links(shown(4), LinkRules(compared=frozenset({2}))) == frozenset()
+    assert kept_links(shown(4), LinkRules(keep_links=True, compared=frozenset({2}))) == {2}
 
 
 @pytest.mark.parametrize("state", [{"disk": "Outdated"}, {"peer": "Inconsistent"}, {"link": "Connecting"}])
 def test_who_has_no_good_copy_to_lose_may_be_met_anew(state: dict[str, str]) -> None:
-    assert kept_links(shown(0, **state), keep_links=True) == frozenset()
+    assert kept_links(shown(0, **state), LinkRules(keep_links=True)) == frozenset()
 
 
 FILE = ("drbdadm", "-c", "/etc/drbd.d/pvc-1.res")
@@ -76,7 +81,7 @@ FILE = ("drbdadm", "-c", "/etc/drbd.d/pvc-1.res")
 def test_only_what_parts_good_copies_is_forbidden(argv: tuple[str, ...], parts: bool) -> None:
     assert would_part(argv, shown(4)) is parts
     assert not would_part(argv, shown(0))
-    assert not would_part(argv, None, keep_links=True)
+    assert not would_part(argv, None, LinkRules(keep_links=True))
 
 
 def test_a_link_that_is_down_is_brought_back_in_spite_of_bits() -> None:

@@ -23,7 +23,8 @@ from contextvars import ContextVar
 
 from quorate.agent.machine import CommandHung, Completed, FileBeneath, Machine
 from quorate.agent.memory import Memory, Outcome
-from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, Step, WriteFile, words
+from quorate.agent.steps import Look, MoveFile, RemoveFile, Run, Step, WriteFile, kernel_of, words
+from quorate.drbd.marks import LinkRules, would_part
 from quorate.drbd.masking import presentable
 from quorate.engine.clock import Clock
 from quorate.engine.logs import get_logger
@@ -43,6 +44,8 @@ TURN = 1.0
 GRACE = 5.0
 
 _NUMBERS = re.compile(r"[0-9]+")
+#: How what a command changes is called if it is a DRBD resource.
+KERNEL_PREFIX = kernel_of("")
 
 #: Looks at the subject and puts what it sees into memory; raises QuorateError or OSError when it cannot.
 Looker = Callable[[str], Awaitable[None]]
@@ -50,6 +53,10 @@ Looker = Callable[[str], Awaitable[None]]
 
 class LookFailed(QuorateError):
     """Something on the machine could not be looked at."""
+
+
+class LinksKept(QuorateError):
+    """A command would part members that must not be parted now."""
 
 
 class Hands:
@@ -191,6 +198,7 @@ class Hands:
     async def _perform(self, step: Step) -> Completed:
         match step:
             case Run():
+                self._refuse_to_part(step)
                 # Before: a look that is under way now may miss it. After: one made meanwhile may have come too early.
                 self._mark_changes(step)
                 try:
@@ -221,6 +229,17 @@ class Hands:
                     await self._clock.sleep(step.after)
                 await self.lookers[step.at](step.subject)
         return Completed(0, "")
+
+    def _refuse_to_part(self, step: Run) -> None:
+        """The last word about links: whoever wants a command, it is not run if it erases what tells of a stale copy."""
+        for resource in (each.removeprefix(KERNEL_PREFIX) for each in step.changes if each.startswith(KERNEL_PREFIX)):
+            seen = self._memory.kernel.get(resource)
+            rules = self._memory.link_rules.get(resource, LinkRules())
+            if not step.despite_marks and seen is not None and would_part(step.argv, seen.value, rules):
+                raise LinksKept(
+                    f"not run: {words(step)}: copies of {resource} that are UpToDate may differ, and making their links"
+                    " anew would erase what tells so; it is run when they have been compared"
+                )
 
     def _mark_changes(self, step: Step) -> None:
         for change in step.changes if isinstance(step, Run) else ():

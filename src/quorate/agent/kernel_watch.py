@@ -8,12 +8,13 @@ have been missed. Progress of a resync is told many times a second and is worth 
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from typing import NoReturn
 
 from quorate.agent.node import KERNEL_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import KERNEL, Look
-from quorate.api.storage.drbd import ConnectionState, DiskState, Host, Path, Role
+from quorate.api.storage.drbd import ConnectionState, DiskState, Host, Path, ReplicationState, Role
 from quorate.drbd.events import Event, parse_event
 from quorate.engine import Key
 from quorate.engine.backoff import Backoff
@@ -29,9 +30,13 @@ STARTED = 60.0
 #: Seconds between two looks that only progress asks for.
 PROGRESS = 5.0
 
+#: Seconds after which a resource whose members have met, or have copied, is looked at once more.
+SECOND_LOOK = 2.0
+
 CONNECTED = ConnectionState.CONNECTED.value
 #: A disk that is gone, or as good as gone: nothing is written to it any more.
 NO_DISK = frozenset({DiskState.DISKLESS, DiskState.DETACHING, DiskState.FAILED})
+ESTABLISHED = ReplicationState.ESTABLISHED.value
 
 #: What only counts.
 _COUNTERS = frozenset(
@@ -115,6 +120,11 @@ class KernelWatch:
         self._keep_part(event)
         if self._dumping and event.verb == "exists":
             return
+        if _tells_of_lost_quorum(event):
+            self._node.memory.resource(event.resource).mark()
+            self._node.quorum.wake(Key("", event.resource))
+        if event.fields.get("replication") == ESTABLISHED:
+            self._look_once_more(event.resource)
         if self._is_mere_progress(event) and not self._progress_is_due(event.resource):
             return
         self._node.memory.resource(event.resource).mark()
@@ -128,6 +138,19 @@ class KernelWatch:
             _put(memory.primaries, resource, not gone and event.fields["role"] == Role.PRIMARY)
         if event.kind == "device" and (gone or "disk" in event.fields):
             _put(memory.without_disk, resource, not gone and event.fields["disk"] in NO_DISK)
+
+    def _look_once_more(self, resource: str) -> None:
+        """Bits may be set without a word of the kernel's, and are when members meet or have copied."""
+        waiting = self._node.memory.second_looks
+        if resource not in waiting:
+            waiting.add(resource)
+            asyncio.get_running_loop().call_later(SECOND_LOOK, self._look_now, resource)
+
+    def _look_now(self, resource: str) -> None:
+        self._node.memory.second_looks.discard(resource)
+        if resource in self._node.memory.kernel:
+            self._node.memory.resource(resource).mark()
+            self._node.volumes.wake(Key("", resource))
 
     def _lost_link(self, resource: str) -> None:
         losses = self._node.memory.link_losses
@@ -172,6 +195,12 @@ class KernelWatch:
 
 def _put(known: set[str], resource: str, belongs: bool) -> None:
     (known.add if belongs else known.discard)(resource)
+
+
+def _tells_of_lost_quorum(event: Event) -> bool:
+    """Whether somebody may have to act at once, before anything else is seen."""
+    suspended = event.fields.get("suspended", "")
+    return event.fields.get("quorum") == "no" or "quorum" in suspended.split(",")
 
 
 def _host(text: str) -> Host | None:

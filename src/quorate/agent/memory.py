@@ -17,12 +17,14 @@ from quorate.api import names
 from quorate.api.meta import VolumeName
 from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdStatus, Host, Path
+from quorate.drbd.marks import LinkRules
 
 if TYPE_CHECKING:
     from quorate.agent.inventory.discovery import Discovered
     from quorate.agent.lvm.seen import SeenGroups, SeenVolumes
     from quorate.agent.replica.duty import Duty
     from quorate.agent.replica.promise import Promise
+    from quorate.agent.replica.quorum_loss import QuorumLoss
 
 T = TypeVar("T")
 
@@ -132,6 +134,16 @@ class Memory:
         #: Resources that are Primary here, and that have no disk here, as events2 told.
         self.primaries: set[str] = set()
         self.without_disk: set[str] = set()
+        #: By resource: when it last lost quorum under a user here.
+        self.quorum_losses: dict[str, QuorumLoss] = {}
+        #: Resources that gain from a new generation when they lose quorum under a user, by their configs.
+        self.renewable: set[str] = set()
+        #: By resource: which of its good copies must not be parted, by their configs.
+        self.link_rules: dict[str, LinkRules] = {}
+        #: By resource: since when bits have been seen against peers that are as good as the own copy.
+        self.marked_since: dict[str, datetime] = {}
+        #: Resources that are to be looked at again, because bits may have come without a word.
+        self.second_looks: set[str] = set()
         #: By resource: when it was last looked at only because a resync makes progress, by the monotonic clock.
         self.progress_looked: dict[str, float] = {}
         #: By resource: when percentages in sync were last reported.
@@ -170,13 +182,21 @@ class Memory:
             self.progress_looked,
             self.progress_reported,
             self.unreported_since,
+            self.quorum_losses,
+            self.marked_since,
+            self.link_rules,
         ):
             known.pop(name, None)
-        self.strangers.discard(name)
+        for some in (self.strangers, self.renewable):
+            some.discard(name)
 
     def has_reported(self, name: str) -> None:
         """Nothing of a resource waits to be reported any more."""
         self.unreported_since.pop(name, None)
+
+    def has_no_marks(self, name: str) -> None:
+        """No bits stand against a good peer of a resource any more."""
+        self.marked_since.pop(name, None)
 
     def file(self, path: str) -> Sighting[str]:
         """What is known of a file."""

@@ -63,6 +63,8 @@ class Node:
         self.hands = Hands(machine, self.memory, clock=clock, silence=self.settings.silence, slots=self.settings.slots)
         #: Wakes a volume's key: something is known, or has ended, about its kernel resource.
         self.volumes = Signal()
+        #: Wakes the same keys: the kernel tells that quorum is lost, or something can be done about it now.
+        self.quorum = Signal()
         #: Wakes a key of LVM's part.
         self.disks = Signal()
 

@@ -261,7 +261,7 @@ class Orphans:
             steps: tuple[Step, ...] = (commands.remove_very(volume), Look(LVM))
             self._node.hands.start(_work(orphan.id), steps, wake, beside=(group_work(volume.group),))
         elif orphan.type is OrphanType.RESOURCE:
-            down = Run(("drbdsetup", "down", orphan.name), _DOWN, changes=(kernel_of(orphan.name),))
+            down = Run(("drbdsetup", "down", orphan.name), _DOWN, changes=(kernel_of(orphan.name),), despite_marks=True)
             file = file_of(self._node, orphan.name)
             files = tuple(RemoveFile(path, commands.REMOVE) for path in (f"{file}_tmp", f"{file}_new", file))
             steps = (down, *files, Look(KERNEL, orphan.name), Look(FILE, file))

@@ -51,6 +51,8 @@ class Run:
     changes: tuple[str, ...] = ()
     #: What it reads from its input.
     stdin: FileBeneath | None = None
+    #: It may part members although bits stand between their good copies (``drbd.marks``): somebody has weighed that.
+    despite_marks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

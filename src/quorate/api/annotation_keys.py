@@ -14,6 +14,8 @@ EVACUATE: Final = "storage.deckhouse.io/evacuate"
 FORCE_REMOVE: Final = "storage.deckhouse.io/force-remove"
 #: On RV: the node that a person wants detached by force; with ``ACCEPT_DATA_LOSS``. Removed when done.
 FORCE_DETACH: Final = "storage.deckhouse.io/force-detach"
+#: On RV: the replica whose copy counts, where copies differ and nobody else can tell; with ``ACCEPT_DATA_LOSS``.
+COMPARE_WITH: Final = "storage.deckhouse.io/compare-with"
 #: On RV, "true": the person knows what force may cost.
 ACCEPT_DATA_LOSS: Final = "storage.deckhouse.io/accept-data-loss"
 #: On the DRBDResourceOperation that gives a volume its first data: when the formation began that it was made for.

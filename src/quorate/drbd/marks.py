@@ -12,12 +12,37 @@ the device has is never meant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from quorate.api.storage.drbd import Connection, ConnectionState, DiskState, DrbdStatus, PeerDevice, ReplicationState
+from quorate.api.storage.drbd import (
+    Connection,
+    ConnectionState,
+    DiskState,
+    DrbdConfig,
+    DrbdStatus,
+    PeerDevice,
+    ReplicationState,
+)
 
 _PARTING: Final = frozenset({"down", "disconnect", "del-peer"})
 _TOOLS: Final = frozenset({"drbdadm", "drbdsetup"})
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRules:
+    """What a config says of links: another member may be the one that shows marks, or they may mean nothing."""
+
+    keep_links: bool = False
+    compared: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, config: DrbdConfig) -> LinkRules:
+        """What a config says."""
+        return cls(config.keep_links, frozenset(config.compared))
+
+
+_NO_RULES: Final = LinkRules()
 
 
 def amount(device: PeerDevice, size: int) -> int:
@@ -50,15 +75,14 @@ def marked_peers(status: DrbdStatus | None) -> Mapping[int, int]:
     }
 
 
-def kept_links(status: DrbdStatus | None, *, keep_links: bool = False) -> frozenset[int]:
+def kept_links(status: DrbdStatus | None, rules: LinkRules = _NO_RULES) -> frozenset[int]:
     """The peers, by node id, from whom nobody may part this member: what is marked between good copies would go.
 
-    ``keep_links``: what the config says, since another member may be the one that shows the marks. A copy that is not
-    good has nothing to forget: whoever meets it anew copies by its bits.
+    A copy that is not good has nothing to forget: whoever meets it anew copies by its bits.
     """
     if status is None or not status.devices or status.devices[0].disk_state != DiskState.UP_TO_DATE:
         return frozenset()
-    if not keep_links and not marked_peers(status):
+    if not rules.keep_links and rules.compared.issuperset(marked_peers(status)):
         return frozenset()
     return frozenset(
         link.peer_node_id
@@ -68,13 +92,13 @@ def kept_links(status: DrbdStatus | None, *, keep_links: bool = False) -> frozen
     )
 
 
-def would_part(argv: Sequence[str], status: DrbdStatus | None, *, keep_links: bool = False) -> bool:
+def would_part(argv: Sequence[str], status: DrbdStatus | None, rules: LinkRules = _NO_RULES) -> bool:
     """Whether a command would part members that must not be.
 
     ``adjust`` makes links anew whose options have changed. It may run while some link is down: it is what brings that
     back, and without it nothing would ever be compared.
     """
-    kept = kept_links(status, keep_links=keep_links)
+    kept = kept_links(status, rules)
     if status is None or not kept or not argv or argv[0] not in _TOOLS:
         return False
     words = argv[1:]

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from quorate.agent.kernel_watch import SECOND_LOOK
 from quorate.agent.machine import Completed
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
@@ -118,8 +119,13 @@ async def until_whole(volume: HandMadeVolume) -> None:
 
 
 async def expect_quiet(lab: Laboratory, commands: Commands) -> None:
-    """Nothing more is done."""
-    await lab.sleep(5)
+    """Nothing more is done, once those that have met have been looked at once more: that may be later than it seems."""
+    await lab.sleep(3)
+    for _ in range(10):
+        before = len(commands.done())
+        await lab.sleep(SECOND_LOOK + 1)
+        if len(commands.done()) == before:
+            break
     before = len(commands.done())
     await lab.sleep(QUIET)
     assert commands.done()[before:] == []

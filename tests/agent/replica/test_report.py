@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from tests.agent.replica.builders import (
     NOW,
     SECRET,
     actual,
+    commands,
     config,
     decided,
     errors,
@@ -268,3 +269,70 @@ class TestErrors:
         shown = errors(decided(gone)).last_metadata_error
         assert shown is not None
         assert shown.reason == "NoLogicalVolume"
+
+
+class TestMarks:
+    """Bits against a peer that is as good as the own copy."""
+
+    MARKED = with_volume(kernel(), out_of_sync=4)
+
+    @pytest.mark.parametrize(
+        ("since", "told"), [(None, 0), (NOW, 0), (NOW - timedelta(seconds=2), 0), (NOW - timedelta(seconds=3), 4)]
+    )
+    def test_they_are_told_of_when_they_have_stood_for_a_while(self, since: datetime | None, told: int) -> None:
+        decision = decided(view(shown=self.MARKED, marked_since=since))
+        status = decision.status.drbd.status
+        assert status is not None
+        assert status.connections[0].peer_devices[0].out_of_sync == told
+
+    def test_those_of_the_moment_are_not_told_with_something_else_either(self) -> None:
+        shown = with_volume(kernel(role="Primary"), out_of_sync=4)
+        status = decided(view(replica(config=config(primary=True)), shown)).status.drbd.status
+        assert status is not None
+        assert status.role == "Primary"
+        assert status.connections[0].peer_devices[0].out_of_sync == 0
+
+    @pytest.mark.parametrize(("amount", "news"), [(4, False), (5, False), (7, False), (8, True), (0, True)])
+    def test_how_many_is_told_in_powers_of_two_and_their_end_at_once(self, amount: int, news: bool) -> None:
+        reported = replica(status=self.MARKED)
+        case = view(reported, with_volume(kernel(), out_of_sync=amount), marked_since=NOW - timedelta(hours=1))
+        assert (decided(case).status != reported.status) is news
+
+    def test_a_counter_that_ran_below_nothing_is_no_more_than_the_device(self) -> None:
+        shown = with_volume(kernel(), out_of_sync=2**63 - 1)
+        status = decided(view(shown=shown, marked_since=NOW - timedelta(hours=1))).status.drbd.status
+        assert status is not None
+        assert status.connections[0].peer_devices[0].out_of_sync == shown.devices[0].size
+
+    def test_what_a_resync_has_left_costs_no_write(self) -> None:
+        syncing = with_volume(kernel(), out_of_sync=4096, replication_state="SyncSource", percent_in_sync=50)
+        case = view(replica(status=syncing), with_volume(syncing, out_of_sync=8))
+        assert decided(case).status == case.replica.status
+
+
+class TestKeptLinks:
+    """While copies may differ, nothing is run that makes links anew."""
+
+    @pytest.mark.parametrize(
+        ("changes", "marks", "ran"),
+        [
+            ({}, 0, ["drbdadm adjust pvc-1"]),
+            ({}, 4, []),
+            ({"keep_links": True}, 0, []),
+            ({"compared": (1,)}, 4, ["drbdadm adjust pvc-1"]),
+        ],
+    )
+    def test_a_new_file_is_not_adjusted_to(self, changes: dict[str, Any], marks: int, ran: list[str]) -> None:
+        case = view(replica(config=config(**changes)), with_volume(kernel(), out_of_sync=marks), unadjusted=True)
+        decision = decided(case)
+        assert commands(decision) == ran
+        error = errors(decision).last_adjustment_error
+        assert (error is not None and error.reason == "LinksKept") is (not ran)
+
+    def test_a_link_that_is_missing_is_made(self) -> None:
+        case = view(replica(config=config(keep_links=True)), kernel(links=(link(1),)))
+        assert commands(decided(case)) == ["drbdadm adjust pvc-1"]
+
+    def test_what_is_to_be_down_goes_down(self) -> None:
+        case = view(replica(config=config(keep_links=True, down=True)))
+        assert commands(decided(case)) == ["drbdsetup down pvc-1"]

@@ -12,11 +12,14 @@ from quorate.agent.lvm.filtering import WITHOUT_DRBD
 
 #: The oldest drbd-utils whose output and options we know.
 OLDEST_UTILS = (9, 20)
+#: A module that was seen to leave a copy without an acknowledged write; and one whose history says that it does not.
+FORGETS, RECONCILES = (9, 2, 9), (9, 2, 19)
 #: File systems whose contents a reboot, or a new container, does not bring back.
 VOLATILE = frozenset({"tmpfs", "ramfs", "overlayfs", "rootfs", "squashfs"})
 
 #: A pattern of LVM that refuses, whatever character it is put in.
 _LEAVES_DRBD_OUT = re.compile(r'"r(.)[^"]*drbd[^"]*\1"')
+_MODULE_VERSION = re.compile(r"^([0-9]+)\.([0-9]+)\.([0-9]+)")
 _UTILS_VERSION = re.compile(r"^DRBDADM_VERSION=([0-9]+)\.([0-9]+)", re.MULTILINE)
 
 
@@ -109,7 +112,16 @@ def module(facts: Facts) -> Item:
         return Item("DRBD module", State.MISSING, f"none for kernel {facts.kernel_release}".rstrip(), purpose, fix)
     if not version.startswith("9."):
         return Item("DRBD module", State.WRONG, f"{version}, {where}", purpose, fix)
-    return Item("DRBD module", State.OK, f"{version}, {where}", purpose)
+    return Item("DRBD module", State.OK, f"{version}, {where}{_forgets(version)}", purpose)
+
+
+def _forgets(version: str) -> str:
+    """What a version is known for, or not known to have been rid of."""
+    found = _MODULE_VERSION.match(version)
+    if found is None or tuple(map(int, found.groups())) >= RECONCILES:
+        return "" if found is None else "; its history says that it reconciles stale copies, which we have not tried"
+    known = "is known to" if tuple(map(int, found.groups())) == FORGETS else "may"
+    return f"; it {known} acknowledge a write without one of its copies after a loss of quorum: see docs/operating.md"
 
 
 def usermode_helper(facts: Facts) -> Item:

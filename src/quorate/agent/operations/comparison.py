@@ -1,8 +1,10 @@
 """Verify: this copy is compared with every other, one peer after the other, and what differs is copied to it.
 
 ``verify`` only marks what differs. ``invalidate-remote --reset-bitmap=no`` makes the peer fetch just that: it is
-Inconsistent meanwhile, which is why only one peer at a time is treated so, with all others at rest. Breaking the link
-and making it anew would not do: members of one generation meet without copying anything, and the marks stay.
+Inconsistent meanwhile, which is why only one peer at a time is treated so, with all others at rest. If that is not
+enough, it fetches everything; and what was copied is compared again. Nothing is copied from here while another member
+is Primary: what is written there while this one copies would be missing afterwards (``facts/drbd9-races``, G). Breaking
+the link and making it anew would not do: members of one generation meet without copying anything, and forget the marks.
 
 A comparison that loses its link on the way ends without a word. So whatever was compared before a link was lost counts
 for nothing (``Case.losses``), and is compared again; so does an agent that was restarted. Comparing twice does no harm.
@@ -10,6 +12,7 @@ for nothing (``Case.losses``), and is compared again; so does an agent that was 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -27,7 +30,7 @@ from quorate.agent.operations.case import (
     succeeded,
     waiting,
 )
-from quorate.agent.replica.kernel import all_established, disk_state
+from quorate.agent.replica.kernel import all_established, anyone_primary, disk_state, is_primary
 from quorate.agent.steps import Run, kernel_of
 from quorate.api.storage.drbd import DiskState, DrbdStatus, Peer, ReplicationState
 
@@ -58,7 +61,9 @@ def go_on(case: Case, now: datetime) -> Ruling:
 def _with_peer(case: Case, status: DrbdStatus, peer: Peer, now: datetime) -> Ruling | None:
     """What is to be done about one peer; None: it has the same bytes."""
     compared, copied = _outcome(case, _comparing(peer)), _outcome(case, _copying(peer))
-    for last in (compared, copied):
+    whole = _outcome(case, _copying_everything(peer))
+    again = _outcome(case, _comparing_again(peer, everything=whole is not None))
+    for last in (compared, copied, whole, again):
         if last is not None and not last.succeeded:
             return failed_command(case, now, last)
     theirs = device_of(status, peer)
@@ -71,9 +76,16 @@ def _with_peer(case: Case, status: DrbdStatus, peer: Peer, now: datetime) -> Rul
     if compared is None:
         return Ruling(case.operation.status, steps=(compare(case, peer),))
     if not theirs.out_of_sync:
-        return None
+        if copied is None or again is not None:
+            return None
+        purpose = _comparing_again(peer, everything=whole is not None)
+        return Ruling(case.operation.status, steps=(replace(compare(case, peer), purpose=purpose),))
+    if not is_primary(status) and anyone_primary(status):
+        return waiting(case, f"waiting to copy to {peer.name} until nobody writes elsewhere")
     if copied is None:
         return Ruling(case.operation.status, steps=(copy(case, peer),))
+    if whole is None and case.operation.spec.range is None:
+        return Ruling(case.operation.status, steps=(copy_everything(case, peer),))
     return failed(case, now, f"{theirs.out_of_sync} KiB of {peer.name} still differ after they were copied")
 
 
@@ -89,6 +101,12 @@ def copy(case: Case, peer: Peer) -> Run:
     """Have the peer fetch what is marked."""
     argv = ("drbdsetup", "invalidate-remote", case.resource, str(peer.node_id), "0", "--reset-bitmap=no")
     return Run(argv, _copying(peer), _about(case), changes=(kernel_of(case.resource),))
+
+
+def copy_everything(case: Case, peer: Peer) -> Run:
+    """Have the peer fetch all there is: what is marked was not enough."""
+    argv = ("drbdsetup", "invalidate-remote", case.resource, str(peer.node_id), "0")
+    return Run(argv, _copying_everything(peer), _about(case), changes=(kernel_of(case.resource),))
 
 
 def _obstacle(case: Case) -> str:
@@ -112,6 +130,15 @@ def _about(case: Case) -> str:
 
 def _comparing(peer: Peer) -> str:
     return f"{PURPOSE} compare {peer.node_id}"
+
+
+def _comparing_again(peer: Peer, *, everything: bool) -> str:
+    """After what differed, or everything, was copied."""
+    return f"{PURPOSE} compare after {'everything' if everything else 'copying'} {peer.node_id}"
+
+
+def _copying_everything(peer: Peer) -> str:
+    return f"{PURPOSE} copy everything {peer.node_id}"
 
 
 def _copying(peer: Peer) -> str:

@@ -8,9 +8,9 @@ that wants something done ends the pass, and the next pass sees what came of it:
 
 So an agent can be killed between any two commands: a new one looks, and goes on where the machine is. Whatever was
 tried and failed is shown in ``status.drbd.errors`` and tried again with back-off (``verdict``). ``report`` says what
-the kernel shows. The ``guard`` of a second primary is a task of its own, which must act even when the API is away: it
-goes by a ``duty`` that is noted on the node. A replica's key is its volume's name, which is also the name of the kernel
-resource.
+the kernel shows. Two tasks of their own must act even when the API is away: the ``guard`` of a second primary, which
+goes by a ``duty`` that is noted on the node, and the watch for a ``quorum_loss`` under a user. A replica's key is its
+volume's name, which is also the name of the kernel resource.
 """
 
 from quorate.agent.replica.controller import controllers, tasks

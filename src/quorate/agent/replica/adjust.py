@@ -23,9 +23,9 @@ from quorate.agent.replica.kernel import (
     stand_alone,
 )
 from quorate.agent.replica.metadata import is_attached
-from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed, own_error
 from quorate.agent.replica.view import View
-from quorate.agent.steps import Step
+from quorate.agent.steps import Run, Step
 from quorate.api.storage.drbd import (
     Connection,
     ConnectionState,
@@ -35,10 +35,16 @@ from quorate.api.storage.drbd import (
     ReplicaType,
     Role,
 )
+from quorate.drbd.marks import LinkRules, would_part
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
 from quorate.drbd.resource_file import own_quorum
 
+LINKS_KEPT: Final = "LinksKept"
+_KEPT: Final = (
+    "what is new in the config is adjusted to when the copies have been compared: some are UpToDate and may differ, and"
+    " making their links anew would erase what tells so"
+)
 #: So often in a row the kernel has counted in vain: a quarter of a minute.
 _COUNTED_ENOUGH: Final = 4
 
@@ -48,6 +54,8 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     if not settled or view.intended is None:
         return Verdict(unsettled=True)
     why = "not up" if view.status is None else difference(view.config, view.status)
+    # What differs by more than its options is mended in spite of everything: nothing good is parted by that.
+    mends = bool(why)
     if not why and view.unadjusted:
         why = "file changed"
     alone = stand_alone(view.status) if not why else []
@@ -56,7 +64,9 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
     steps: tuple[Step, ...] = commands.up_and_adjust(view, about)
     if view.status is not None:
-        steps = (*_out_of_sight(view, view.status), *commands.adjust(view, about))
+        steps = (*_out_of_sight(view, view.status), *commands.adjust(view, about, despite_marks=mends))
+    if not mends and _would_part(view, steps):
+        return Verdict(errors={"last_adjustment_error": own_error(LINKS_KEPT, _KEPT)}, unsettled=True)
     verdict = attempt(view, now, commands.ADJUST, about, steps)
     if is_diskful(view.config) and not is_attached(view):
         verdict = on_disk(verdict)
@@ -90,6 +100,12 @@ def _is_used_without_disk(link: Connection) -> bool:
     disks = {each.peer_disk_state for each in link.peer_devices}
     connected = link.connection_state == ConnectionState.CONNECTED
     return connected and link.peer_role == Role.PRIMARY and disks == {DiskState.DISKLESS}
+
+
+def _would_part(view: View, steps: tuple[Step, ...]) -> bool:
+    """Whether links would be made anew that tell of a stale copy: whatever else is new can wait."""
+    rules = LinkRules.of(view.config)
+    return any(isinstance(step, Run) and would_part(step.argv, view.status, rules) for step in steps)
 
 
 def _has_lost_its_disk(view: View, now: datetime) -> bool:
@@ -197,6 +213,8 @@ def recount(view: View, now: datetime, settled: bool) -> Verdict:
             return FINE  # It is not enough.
     without_disk = is_diskful(config) and not has_disk(view.status)
     steps = commands.recount(view, view.intended.content, about, without_disk=without_disk)
+    if _would_part(view, steps):
+        return FINE
     verdict = attempt(view, now, commands.RECOUNT, about, steps)
     return Verdict(steps=verdict.steps, again=verdict.again)
 

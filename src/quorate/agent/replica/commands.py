@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quorate.agent.lvm.commands import CHANGING_SILENCE
 from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume
@@ -52,10 +54,11 @@ def up_and_adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
     return (_drbdadm(view, "up", purpose=ADJUST, about=about, silence=UP_SILENCE), *adjust(view, about))
 
 
-def adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
+def adjust(view: View, about: str, *, despite_marks: bool = False) -> tuple[Run | RemoveFile, ...]:
     """Make the kernel what the file says."""
+    adjusted = _drbdadm(view, "adjust", purpose=ADJUST, about=about, silence=UP_SILENCE)
     return (
-        _drbdadm(view, "adjust", purpose=ADJUST, about=about, silence=UP_SILENCE),
+        replace(adjusted, despite_marks=despite_marks),
         RemoveFile(view.temporary_file, ADJUST, about),
     )
 
@@ -78,8 +81,12 @@ def detach(view: View) -> Run:
 
 
 def down(view: View, about: str) -> Run:
-    """Take the resource out of the kernel. Not by drbdadm: this needs no file."""
-    return Run(("drbdsetup", "down", view.resource), DOWN, about, changes=(kernel_of(view.resource),))
+    """Take the resource out of the kernel. Not by drbdadm: this needs no file.
+
+    Whoever has it taken down for good has weighed what its bits tell; it is none of the agent's own cures.
+    """
+    argv = ("drbdsetup", "down", view.resource)
+    return Run(argv, DOWN, about, changes=(kernel_of(view.resource),), despite_marks=True)
 
 
 def create_metadata(view: View, about: str) -> Run:

@@ -28,8 +28,16 @@ from quorate.agent.replica.hold import Holder, hold_work
 from quorate.agent.replica.looking import KERNEL_SEEN, VOLUMES_SEEN, look_work
 from quorate.agent.replica.lost_drive import lost_at, lost_drives
 from quorate.agent.replica.promise import promise_work, promises
+from quorate.agent.replica.quorum_loss import (
+    QuorumLossWatch,
+    gains_from_new_generation,
+    loss_note_work,
+    loss_work,
+)
+from quorate.agent.replica.quorum_loss import note_of as loss_note_of
+from quorate.agent.replica.report import second_look
 from quorate.agent.replica.view import KernelView, Text, View
-from quorate.agent.steps import KERNEL, Look
+from quorate.agent.steps import KERNEL, Look, RemoveFile
 from quorate.api import names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
@@ -43,6 +51,7 @@ from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
 from quorate.drbd.errors import UnwritableConfig
+from quorate.drbd.marks import LinkRules, marked_peers
 from quorate.drbd.resource_file import missing, render
 from quorate.engine import (
     NOTHING,
@@ -107,9 +116,15 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
 
 
 def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
-    """Follow the kernel, guard second primaries, and hold those without a disk to what is promised."""
+    """Follow the kernel, guard second primaries, hold those without a disk, and watch for the loss of quorum."""
     watch = KernelWatch(node)
-    return (watch.follow(), watch.look_again(), Guard(node).keep(), Holder(node).keep())
+    return (
+        watch.follow(),
+        watch.look_again(),
+        Guard(node).keep(),
+        Holder(node).keep(),
+        QuorumLossWatch(node).keep(),
+    )
 
 
 def _last_known_file(node: Node, config: DrbdConfig) -> str:
@@ -236,6 +251,8 @@ class Replicas:
     ) -> View:
         node, memory = self._node, self._node.memory
         config, status = replica.status.drbd.config, replica.status
+        if not elder:
+            self._take_in(resource, config)
         file = file_of(node, resource)
         written, temporary = memory.file(file), memory.file(f"{file}_tmp")
         secret, unread = self._secret(resource, config)
@@ -281,9 +298,23 @@ class Replicas:
             progress_reported=memory.progress_reported.get(resource),
             unreported_since=memory.unreported_since.get(resource),
             held=resource in memory.promises and memory.promises[resource].held,
+            marked_since=memory.marked_since.get(resource),
+            quorum_loss=memory.quorum_losses.get(resource),
             duty_noted=not config.yields or is_noted(node, resource, config),
             elder=elder,
         )
+
+    def _take_in(self, resource: str, config: DrbdConfig) -> None:
+        """What those act on who do not read the API: they begin before it answers."""
+        memory = self._node.memory
+        memory.link_rules[resource] = LinkRules.of(config)
+        if not gains_from_new_generation(config):
+            memory.renewable.discard(resource)
+        elif resource not in memory.renewable:
+            memory.renewable.add(resource)
+            loss = memory.quorum_losses.get(resource)
+            if loss is not None and loss.standing:
+                self._node.quorum.wake(Key("", resource))
 
     def _never_touched(self, replica: ReplicatedVolumeReplica, resource: str, why: str) -> View:
         """A view of what has such a name that even a look at it would be one at something else."""
@@ -305,6 +336,13 @@ class Replicas:
             yield partial(node.memory.unreported_since.__setitem__, view.resource, now)
         elif view.unreported_since is not None and view.kernel.current and not (decision.held_back or view.elder):
             yield partial(node.memory.has_reported, view.resource)
+        if view.kernel.current and not view.elder:
+            marked = bool(marked_peers(view.status))
+            if marked and view.marked_since is None:
+                yield partial(node.memory.marked_since.__setitem__, view.resource, now)
+                yield node.work(f"marks/{view.resource}", (second_look(view),), node.volumes, Key("", view.resource))
+            elif not marked and view.marked_since is not None:
+                yield partial(node.memory.has_no_marks, view.resource)
         if decision.drop:
             yield partial(node.memory.forget, work, *decision.drop)
         if decision.steps and decision.disk:
@@ -389,8 +427,13 @@ class Replicas:
                 note_work(resource),
                 hold_work(resource),
                 promise_work(resource),
+                loss_work(resource),
+                loss_note_work(resource),
             ):
                 memory.forget(work)
+        if (sighting is None or sighting.value is None) and memory.quorum_losses.pop(resource, None) is not None:
+            gone = RemoveFile(loss_note_of(self._node, resource), "note")
+            self._node.work(loss_note_work(resource), (gone,), self._node.volumes, Key("", resource))()
         # Who keeps a duty has to know that the resource is gone, and wakes us when the duty is given up.
         if (sighting is None or sighting.value is None) and resource not in memory.duties:
             if resource in memory.strangers:

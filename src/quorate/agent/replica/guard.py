@@ -69,7 +69,7 @@ def decide(view: Guarded, now: datetime) -> Verdict:
 def cut(resource: str, link: Connection) -> Run:
     """One link. Whatever comes of it, the others are cut too; what is left is seen by the next look."""
     argv = ("drbdsetup", "disconnect", resource, str(link.peer_node_id), "--force")
-    return Run(argv, CUT, accept=tuple(range(256)), changes=(kernel_of(resource),))
+    return Run(argv, CUT, accept=tuple(range(256)), changes=(kernel_of(resource),), despite_marks=True)
 
 
 class Guard:

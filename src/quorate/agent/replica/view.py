@@ -9,6 +9,7 @@ from datetime import datetime
 
 from quorate.agent.lvm.seen import SeenVolume
 from quorate.agent.memory import Outcome
+from quorate.agent.replica.quorum_loss import QuorumLoss
 from quorate.api.meta import NodeName
 from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdStatus
@@ -92,6 +93,10 @@ class View:
     unreported_since: datetime | None = None
     #: Its I/O is suspended by its agent, for want of copies.
     held: bool = False
+    #: Since when bits have been seen against good peers; None: there are none.
+    marked_since: datetime | None = None
+    #: When it last lost quorum under a user here; None: nobody knows of any.
+    quorum_loss: QuorumLoss | None = None
     #: The next agent would know that this one yields, as the config says, or does not.
     duty_noted: bool = True
     #: Another replica of the same volume on this node that was there first.

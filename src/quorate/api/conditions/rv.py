@@ -168,6 +168,16 @@ class Resilient(ConditionType):
     TRANSITION_IN_PROGRESS = false(
         "TransitionInProgress", "Members are being changed; until that is confirmed less can be survived.", "Wait."
     )
+    STALE_COPY = false(
+        "StaleCopy",
+        "A copy that DRBD calls up to date lacks something that was acknowledged to users.",
+        "Wait for the comparison. If the message asks for a word of yours, see docs/operating.md, 'A stale copy'.",
+    )
+    COPIES_NOT_COMPARED = false(
+        "CopiesNotCompared",
+        "A primary lost quorum and went on since: its peers may lack a write, and are compared with it.",
+        "Wait for the comparison; the volume is promoted nowhere else before it is over.",
+    )
     LOST_REPLICA_KEPT = false(
         "LostReplicaKept",
         "A lost replica is kept, because the class says removeLostReplica: false.",

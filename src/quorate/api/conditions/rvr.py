@@ -223,6 +223,16 @@ class InSync(ConditionType):
         "DiskFailed", "The disk under the copy failed.", "See the Drive; a replacement is made elsewhere."
     )
     DISK_NOT_ATTACHED = false("DiskNotAttached", "The replica should have a disk, and the kernel has none attached.")
+    STALE = false(
+        "Stale",
+        "DRBD calls the copy up to date, and members have bits against it: it lacks something that was acknowledged.",
+        "Wait: it is compared and copied to. Do not reconnect, adjust or promote it by hand: that erases the trace.",
+    )
+    NOT_COMPARED = unknown(
+        "NotCompared",
+        "A primary lost quorum and went on: this copy may lack a write, until it has been compared with that primary.",
+        "Wait for the comparison, which reads the whole volume.",
+    )
     AGENT_NOT_READY = _agent_not_ready()
 
 

@@ -60,6 +60,10 @@ class Member(Struct):
         ]
         | None
     ) = None
+    quorum_lost_at: (
+        Annotated[datetime, Meta(description="The loss of quorum of this member that a comparison was last noted for.")]
+        | None
+    ) = None
 
 
 class Datamesh(Struct):

@@ -9,6 +9,7 @@ agent's whole report unwelcome. The enumerations here are for comparing with.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -172,6 +173,16 @@ class DrbdConfig(Struct):
     yields: Annotated[
         bool, Meta(description="The younger of two primaries: disconnects at once when any of its links goes.")
     ] = False
+    keep_links: Annotated[
+        bool,
+        Meta(
+            description="Copies may differ although DRBD says that they do not: no link between good copies is broken"
+            " or made anew, because that erases the only trace of it."
+        ),
+    ] = False
+    compared: Annotated[
+        NodeIds, Meta(description="Peers that this copy was found equal to: bits against them mean nothing.")
+    ] = ()
 
 
 class DrbdActual(Struct):
@@ -192,6 +203,14 @@ class DrbdActual(Struct):
     held_for_copies: Annotated[
         bool,
         Meta(description="The agent suspends I/O: in use without a disk, and too few good copies are connected."),
+    ] = False
+    quorum_lost_at: (
+        Annotated[datetime, Meta(description="When it last lost quorum while in use here, by this node's clock.")]
+        | None
+    ) = None
+    quorum_loss_prevented: Annotated[
+        bool,
+        Meta(description="It was given a new generation before it could go on, so that who meets it again copies."),
     ] = False
 
 

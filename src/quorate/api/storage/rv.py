@@ -80,6 +80,10 @@ class ComparisonReason(StrEnum):
 
     RESIZE = "Resize"
     TWO_PRIMARIES = "TwoPrimaries"
+    #: Members that are both up to date show bits against one another.
+    MARKS = "Marks"
+    #: A primary lost quorum, and may have acknowledged what was blocked without one of its peers.
+    QUORUM_LOST = "QuorumLost"
 
 
 class Comparison(Struct):
@@ -94,6 +98,50 @@ class Comparison(Struct):
     overwrite: Annotated[
         bool, Meta(description="Nobody has used that part yet: it is overwritten with zeros instead of compared.")
     ] = False
+    stale: Annotated[
+        tuple[ReplicaRef, ...],
+        Meta(max_length=MAX_MEMBERS, description="Copies that others have shown bits against."),
+        list_set(),
+    ] = ()
+    resumed: Annotated[
+        bool,
+        Meta(description="The one that lost quorum has gone on since: what was blocked may have been acknowledged."),
+    ] = False
+    prevented: Annotated[
+        bool,
+        Meta(description="It was given a new generation in time: peers copied when they met it. Holds nobody back."),
+    ] = False
+    undecided: Annotated[
+        bool,
+        Meta(
+            description="The copy in use may be the one that lacks something: nothing is overwritten before a person"
+            " says whose copy counts."
+        ),
+    ] = False
+    decided: Annotated[bool, Meta(description="A person has said whose copy counts.")] = False
+    attempts: Annotated[Count, Meta(description="How often it was tried in vain.")] = 0
+    tried_at: Annotated[datetime, Meta(description="When it was last tried in vain.")] | None = None
+
+
+class MarkedPair(Struct):
+    """Bits that one member shows against another, and that a comparison has shown to mean nothing."""
+
+    name: Annotated[str, Meta(max_length=512, description="Both, as <who shows them>/<against whom>.")]
+    compared_at: Annotated[datetime, Meta(description="When the two were last found equal.")]
+
+
+class Promotion(Struct):
+    """Who was last made Primary, and who could not be asked then."""
+
+    replica: ReplicaRef
+    unheard: Annotated[
+        tuple[ReplicaRef, ...],
+        Meta(
+            max_length=MAX_MEMBERS,
+            description="Copies whose agents were silent: bits that they show later may be older than this use.",
+        ),
+        list_set(),
+    ] = ()
 
 
 class VolumeDrbdConfig(Struct):
@@ -158,6 +206,13 @@ class ReplicatedVolumeStatus(Struct):
         Meta(max_length=16, description="Open ones, oldest first; no second primary and no growing meanwhile."),
         list_map("revision"),
     ] = ()
+    compared_marks: Annotated[
+        tuple[MarkedPair, ...],
+        Meta(max_length=56, description="Bits between copies that were compared and are equal."),
+        list_map("name"),
+    ] = ()
+    compared_at: Annotated[datetime, Meta(description="When all copies were last found, or made, equal.")] | None = None
+    last_promotion: Annotated[Promotion, Meta(description="The last use of the volume.")] | None = None
     membership_layout: Annotated[str, Meta(max_length=32, description="Such as 2D+1TB.")] = ""
     effective_layout: EffectiveLayout = EffectiveLayout()
     conditions: Annotated[
