@@ -10,6 +10,8 @@
 | ``forget``           | ids of members that left; only the diskful remember anybody                                 |
 | ``primary``          | whether it is attached                                                                      |
 | ``yields``           | of two attached, the one that came later                                                    |
+| ``keep_links``       | whether copies may differ although DRBD says that they do not (``stale``)                   |
+| ``compared``         | those that it was found equal to, and shows bits against all the same                       |
 | everything else      | ``rv.status.drbd.config`` and ``datamesh.size``, alike for all                              |
 
 ``address`` is the agent's and stays as it is. ``quorum`` is for people (M21).
@@ -23,6 +25,7 @@ from typing import Final
 from quorate.api.storage import ReplicatedVolume
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import Address, DrbdConfig, Peer, ReplicaType
+from quorate.volumes.stale import are_equal, links_are_kept
 from quorate.volumes.view import ReplicaView, VolumeView
 
 _BY_ID: Final = attrgetter("node_id")
@@ -58,6 +61,8 @@ def config_of(view: VolumeView, replica: ReplicaView) -> DrbdConfig | None:
         down=member.down,
         forget=tuple(each for each in status.datamesh.forget if each != member.node_id) if diskful else (),
         yields=member.attached and younger_of_two(view.rv) == member.name,
+        keep_links=links_are_kept(view),
+        compared=tuple(each.node_id for each in view.diskful_members if are_equal(view, member.name, each.name)),
     )
 
 

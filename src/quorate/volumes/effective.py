@@ -6,7 +6,8 @@ among the lost. FTT is the largest number of members of which *any* so many may 
 GMDR is the number of up-to-date copies beyond the one that is needed; -1: none is left.
 
 "Had quorum before" is an input: a survivor that keeps quorum by a tie-break would not get it back, and so must not be
-taken down and up again. Who is silent counts as its fresh peers see it; who has no fresh peer either, as lost already.
+taken down and up again. A copy that may lack something (``stale``) is not good, whatever the kernel calls it, though
+the kernel counts it. Who is silent counts as its fresh peers see it; who has no fresh peer either, as lost already.
 
 What decides holds no names: volumes of one shape in one state share one answer, so ten thousand healthy volumes cost
 one evaluation and ten thousand look-ups.
@@ -34,6 +35,7 @@ from quorate.drbd import quorum
 from quorate.drbd.quorum import MemberView, PeerView, Verdict
 from quorate.drbd.views import has_quorum, view_of
 from quorate.volumes.naming import named
+from quorate.volumes.stale import doubtful_copies
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import shortened
 
@@ -146,6 +148,7 @@ def mesh_of(view: VolumeView) -> Mesh:
     """The members, as the quorum rule needs to know them."""
     reports: dict[int, DrbdStatus] = {}
     diskful, voters, up_to_date, tie_breakers, primaries = set[int](), set[int](), set[int](), set[int](), set[int]()
+    doubtful = doubtful_copies(view)
     for member in view.members:
         node_id, replica, state = member.node_id, view.replica(member.name), view.state_of(member.name)
         if replica is not None and replica.report is not None:
@@ -154,7 +157,7 @@ def mesh_of(view: VolumeView) -> Mesh:
             diskful.add(node_id)
         if not member.hidden:
             (voters if member.type is ReplicaType.DISKFUL else tie_breakers).add(node_id)
-        if state.up and state.disk == DiskState.UP_TO_DATE:
+        if state.up and state.disk == DiskState.UP_TO_DATE and member.name not in doubtful:
             up_to_date.add(node_id)
         if state.up and (state.role == Role.PRIMARY or member.attached):
             primaries.add(node_id)

@@ -51,6 +51,7 @@ from quorate.api.storage.drbd import (
 )
 from quorate.api.storage.rsp import EligibleNode
 from quorate.api.storage.rv import ReplicatedVolumeStatus
+from quorate.drbd.marks import marked_peers
 from quorate.locks import Hold, Thing
 from quorate.volumes.disks import Disk
 from quorate.volumes.evacuation import Evacuation
@@ -168,6 +169,20 @@ class MemberState(msgspec.Struct, frozen=True, gc=False):
 
 
 DOWN = MemberState(up=False)
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """Bits that one good copy shows against another."""
+
+    by: ReplicaName
+    against: ReplicaName
+    #: KiB.
+    amount: int
+
+    @property
+    def pair(self) -> str:
+        """Both, as a comparison remembers them."""
+        return f"{self.by}/{self.against}"
 
 
 @dataclass(frozen=True)
@@ -358,6 +373,18 @@ class VolumeView:
             if other.name != name and (link := link_to(other.report, node_id)) is not None:
                 yield other.name, link
 
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """All bits that living agents report between members with a disk that are both good."""
+        names = {member.node_id: member.name for member in self.diskful_members}
+        return tuple(
+            Mark(member.name, names[node_id], amount)
+            for member in self.diskful_members
+            if (replica := self.by_name.get(member.name)) is not None
+            for node_id, amount in marked_peers(replica.report).items()
+            if node_id in names
+        )
+
     def connected(self, one: ReplicaName, other: ReplicaName) -> bool:
         """Whether two members are in touch: every fresh end says so, and there is one."""
         said = [
@@ -386,7 +413,7 @@ class VolumeView:
 
 
 #: What a view has worked out that depends on nothing but its members and their reports.
-_OF_MEMBERS = frozenset({"possible_names", "by_name", "datamesh", "members", "members_by_name", "_states"})
+_OF_MEMBERS = frozenset({"possible_names", "by_name", "datamesh", "members", "members_by_name", "_states", "marks"})
 
 #: The nodes of each pool, with the very object they were read from: a pool may have thousands, and objects are frozen.
 _nodes_of: dict[str, tuple[ReplicatedStoragePool, Mapping[NodeName, EligibleNode]]] = {}

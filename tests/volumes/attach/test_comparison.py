@@ -39,7 +39,7 @@ COMPARED: dict[str, Any] = {"reason": DUAL, "start": 0, "end": None, "overwrite"
 
 
 def made(view: VolumeView) -> list[DRBDResourceOperation]:
-    return [write.obj for write in writes(view) if isinstance(write, Create)]  # type: ignore[misc]
+    return [write.obj for write in writes(view, NOW) if isinstance(write, Create)]  # type: ignore[misc]
 
 
 def ran(view: VolumeView, phase: OperationPhase | None = None) -> VolumeView:
@@ -48,7 +48,7 @@ def ran(view: VolumeView, phase: OperationPhase | None = None) -> VolumeView:
 
 
 def deleted(view: VolumeView) -> bool:
-    return any(isinstance(write, Delete) for write in writes(view))
+    return any(isinstance(write, Delete) for write in writes(view, NOW))
 
 
 def test_what_nobody_has_used_is_overwritten_and_anything_else_compared() -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_run_before_it_may(view: VolumeView, reason: str) -> None:
 
 def test_when_it_has_succeeded_it_is_struck_off_and_only_then_the_operation_goes() -> None:
     done = ran(noted(of(THREE)), OperationPhase.SUCCEEDED)
-    status = finished(done)
+    status = finished(done, NOW)
     assert status is not None
     assert status.comparisons == ()
     assert not deleted(done)
@@ -94,13 +94,13 @@ def test_when_it_has_succeeded_it_is_struck_off_and_only_then_the_operation_goes
 @pytest.mark.parametrize("phase", [None, OperationPhase.PENDING, OperationPhase.RUNNING])
 def test_one_that_is_not_over_stays(phase: OperationPhase | None) -> None:
     view = ran(noted(of(THREE)), phase)
-    assert finished(view) is None
-    assert list(writes(view)) == []
+    assert finished(view, NOW) is None
+    assert list(writes(view, NOW)) == []
 
 
 def test_one_that_failed_is_made_anew() -> None:
     failed = ran(noted(of(THREE)), OperationPhase.FAILED)
-    assert finished(failed) is None
+    assert finished(failed, NOW) is None
     assert deleted(failed)
 
 
@@ -115,7 +115,7 @@ def test_one_that_has_not_begun_is_taken_back_when_somebody_comes_and_it_could_n
 def test_an_operation_of_another_comparison_settles_nothing() -> None:
     old = ran(noted(of(THREE)), OperationPhase.SUCCEEDED)
     newer = noted(old, revision=9)
-    assert finished(newer) is None
+    assert finished(newer, NOW) is None
     assert deleted(newer)
 
 

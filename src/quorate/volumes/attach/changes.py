@@ -16,12 +16,15 @@ from quorate.api.storage.datamesh import Transition
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.attach.comparison import used
+from quorate.volumes.attach.doubts import promoted
 from quorate.volumes.view import VolumeView
 
 
 def attach(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
     """It is meant to be Primary; and what nobody had used before may be used from here on."""
-    return used(_with_member(view, transition, attached=True))
+    status = used(_with_member(view, transition, attached=True))
+    member = view.members_by_name.get(transition.replica_name) if transition.replica_name is not None else None
+    return replace(status, last_promotion=promoted(view, member)) if member is not None else status
 
 
 def detach(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:

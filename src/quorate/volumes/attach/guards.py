@@ -7,6 +7,7 @@ A promotion needs
   the one that is shown (``diskless_own_quorum_majority``), and is Access by now (M27);
 - quorum at that member, by its own agent's word; and that it would keep it without whoever may go down by a permission
   (``permissions``);
+- a copy that is not in doubt, whatever DRBD calls it (``stale``);
 - nobody else who uses the volume; or, for a second primary, two allowed by every member and nothing amiss.
 """
 
@@ -26,6 +27,7 @@ from quorate.placement.layout import layout_of
 from quorate.volumes.attach.permissions import held_for
 from quorate.volumes.attach.turns import member_on, queued, served, turns, using
 from quorate.volumes.attach.two_primaries import not_now
+from quorate.volumes.stale import why_not_primary
 from quorate.volumes.view import VolumeView
 from quorate.volumes.waits import Blocker, Wait
 
@@ -58,7 +60,7 @@ def why_not(view: VolumeView, node: NodeName) -> Wait | None:
         return unserved if is_amiss and all(view.state_of(name).up for name in view.holds) else held
     if member is None:
         return _no_member(view, node)
-    return unserved or _others(view, member)
+    return unserved or _may_be_stale(view, member) or _others(view, member)
 
 
 def not_serving(view: VolumeView, member: Member) -> Wait | None:
@@ -84,6 +86,11 @@ def not_serving(view: VolumeView, member: Member) -> Wait | None:
     if not report.devices[0].quorum:
         return Wait(_NO_QUORUM, f"{member.name} has no quorum", blockers)
     return None
+
+
+def _may_be_stale(view: VolumeView, member: Member) -> Wait | None:
+    """Only who holds what users were told is written may be promoted; who is in use already is left as it is."""
+    return None if member.attached else why_not_primary(view, member)
 
 
 def not_primary_yet(view: VolumeView, transition: Transition) -> Wait | None:

@@ -9,6 +9,7 @@ from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import ConnectionState, DiskState, ReplicaType
 from quorate.placement.layout import Layout, layout_of
+from quorate.volumes.stale import doubtful_copies
 from quorate.volumes.view import ReplicaView, VolumeView, link_to
 
 
@@ -70,12 +71,14 @@ def is_up_to_date(view: VolumeView, name: ReplicaName) -> bool:
 
 def good_copies(view: VolumeView, without: ReplicaName | None = None) -> tuple[ReplicaName, ...]:
     """Voters whose copy is good now. One without quorum may take itself for up to date, and is not."""
+    doubtful = doubtful_copies(view)
     return tuple(
         member.name
         for member in voters(view.members)
         if member.name != without
         and not member.excused
         and is_up_to_date(view, member.name)
+        and member.name not in doubtful
         and _is_quorate(view, member.name)
     )
 

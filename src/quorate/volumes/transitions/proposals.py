@@ -169,7 +169,10 @@ def spent_annotations(view: VolumeView) -> tuple[str, ...]:
         spent.append(annotation_keys.FORCE_REMOVE)
     if detach is not None and not any(member.attached for member in view.members if member.node_name == detach):
         spent.append(annotation_keys.FORCE_DETACH)
-    open_ones = [key for key in (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH) if key in said]
+    if annotation_keys.COMPARE_WITH in said and not any(each.undecided for each in view.volume.status.comparisons):
+        spent.append(annotation_keys.COMPARE_WITH)
+    words = (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH, annotation_keys.COMPARE_WITH)
+    open_ones = [key for key in words if key in said]
     if spent == open_ones:
         spent.append(annotation_keys.ACCEPT_DATA_LOSS)
     return tuple(spent) if spent != [annotation_keys.ACCEPT_DATA_LOSS] else ()

@@ -5,6 +5,7 @@ A step **begins** with one write: its change, the next revision, and itself as A
 - every member's confirmation of whatever came before (not for a change of roles): so members differ by one step at
   most, and whatever order they apply it in, only "before" and "after" can meet;
 - its guard's consent;
+- that no copy is in doubt, unless it only changes roles or a person's word is about it (``stale``);
 - for a step that changes votes: that nobody's node or drive is locked, that no other transition is between its first
   and its last such step, and that the voters are not divided (``guards.divided``);
 - for a growth: that nobody's node or drive is locked.
@@ -23,6 +24,7 @@ import msgspec
 from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
+from quorate.volumes.stale import nobody_leaves
 from quorate.volumes.transitions import changes
 from quorate.volumes.transitions.catalogue import RULES, SHOW
 from quorate.volumes.transitions.confirmation import absent, connected_still, excuse_refused, unconfirmed, wait_for
@@ -144,6 +146,9 @@ def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
     alone = next((each for each in others if each.group in _ALONE), None)
     if alone is not None:
         return Wait("AnotherTransition", f"{alone.type} is under way, and nothing beside it")
+    forced = is_forced(transition) and has_consent(walk.view, transition)
+    if not rule.beside and not forced and (doubt := nobody_leaves(walk.view, transition.replica_name)) is not None:
+        return doubt
     if rule.votes:
         holder = next((each for each in others if changes_votes(each)), None)
         if holder is not None:

@@ -15,7 +15,7 @@ from quorate.api.storage.drbd import ReplicaType
 from quorate.api.struct import replace
 from quorate.engine import Create, Delete, Patch, PlanEvent, Write
 from quorate.volumes import attach, locking, places, resize, transitions
-from quorate.volumes.attach import comparison, yielding
+from quorate.volumes.attach import comparison, doubts, yielding
 from quorate.volumes.life import Advance
 from quorate.volumes.naming import named
 from quorate.volumes.places import Places
@@ -39,7 +39,12 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
     if queue != status.attach_requests:
         status = replace(status, attach_requests=queue)
         view = view.with_status(status)
-    settled = yielding.yielded(view, now) or comparison.finished(view)
+    settled = (
+        yielding.yielded(view, now)
+        or doubts.noticed(view, now)
+        or comparison.finished(view, now)
+        or comparison.failed(view)
+    )
     if settled is not None:
         return Outcome(settled, advances=True)
     asked = transitions.advance(view, now, locking.locks_of(view)) or Advance()
@@ -58,7 +63,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         *_places(view, found, asked),
         *leftovers.clear(view),
         *room.writes,
-        *comparison.writes(view),
+        *comparison.writes(view, now),
         *yielding.writes(view),
     )
     wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_place(found) or resize.hindrance(view, room)
@@ -66,11 +71,16 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         asked.waiting or status,
         writes=_one_per_object(writes),
         wait=wait,
-        again=min((each for each in (asked.again, tidying, yielding.look_again(view, now)) if each), default=None),
+        again=min((each for each in (asked.again, tidying, *_look_again(view, now)) if each), default=None),
         spent_annotations=() if consent else asked.spent_annotations,
         event=_meant_for_nobody(view, asked),
         told=tuple(_deleted(view, asked)),
     )
+
+
+def _look_again(view: VolumeView, now: datetime) -> tuple[float | None, ...]:
+    """Seconds until something is due by time alone."""
+    return yielding.look_again(view, now), comparison.look_again(view, now), doubts.look_again(view, now)
 
 
 def _deleted(view: VolumeView, asked: Advance) -> Iterator[PlanEvent]:

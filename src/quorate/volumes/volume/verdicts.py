@@ -31,8 +31,10 @@ from quorate.disks.entries import requested
 from quorate.disks.requests import State
 from quorate.placement.layout import Layout, layout_of
 from quorate.volumes import attach, resize, transitions
+from quorate.volumes.attach.comparison import hindrance
 from quorate.volumes.naming import named
 from quorate.volumes.places import Places, in_the_way
+from quorate.volumes.stale import binding, described, doubtful_copies, stale_copies
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume.configuration import configuration_ready
 from quorate.volumes.volume.layout import all_replicas_ready, voters
@@ -157,6 +159,9 @@ def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
     status = view.volume.status
     if view.forming or status.configuration is None:
         return Resilient.FORMING()
+    if doubtful_copies(view):
+        reason = Resilient.STALE_COPY if stale_copies(view) else Resilient.COPIES_NOT_COMPARED
+        return reason("; ".join(filter(None, (described(view).message, _comparison_waits(view)))))
     promised = layout_of(status.configuration)
     losses, redundancy = effective.failures_to_tolerate, effective.guaranteed_minimum_data_redundancy
     if losses is None or redundancy is None:
@@ -171,6 +176,12 @@ def resilient(view: VolumeView, effective: EffectiveLayout) -> Verdict:
     if kept and policy is not None and not policy.remove_lost_replica and len(view.members) > promised.members:
         return Resilient.LOST_REPLICA_KEPT(f"kept: {named(view, kept)}; {told}")
     return Resilient.DEGRADED(told)
+
+
+def _comparison_waits(view: VolumeView) -> str:
+    """What the comparison of doubtful copies waits for."""
+    wait = next((hindrance(view, each) for each in binding(view)), None)
+    return f"waits: {wait.message}" if wait is not None and not view.comparisons else ""
 
 
 def _shortfall(effective: EffectiveLayout, losses: int, redundancy: int, promised: Layout) -> str:

@@ -19,6 +19,7 @@ from quorate.api.storage.drbd import (
     Role,
 )
 from quorate.volumes.replica.subject import Subject
+from quorate.volumes.stale import described, doubtful_copies, stale_copies
 from quorate.volumes.view import link_to
 
 #: A copy that is being brought up to date over such a link, or waits for its turn.
@@ -80,12 +81,21 @@ def in_sync(subject: Subject) -> Verdict:
     device = subject.device
     state = device.disk_state if device is not None else ""
     if state == DiskState.UP_TO_DATE:
-        return InSync.UP_TO_DATE()
+        return _not_what_it_seems(subject) or InSync.UP_TO_DATE()
     percent = percent_in_sync(subject.report)
     if percent is not None and state not in _BY_DISK:
         return InSync.SYNCHRONIZING(f"{percent} % in sync")
     reason = _BY_DISK.get(state, InSync.INCONSISTENT)
     return reason(subject.on_node(f"disk {state}" if state else "the device is not there"))
+
+
+def _not_what_it_seems(subject: Subject) -> Verdict | None:
+    """Whether a copy lacks something, or may, although the kernel calls it up to date."""
+    name, view = subject.replica.name, subject.view
+    if name not in doubtful_copies(view):
+        return None
+    told = described(view).message
+    return InSync.STALE(told) if name in stale_copies(view) else InSync.NOT_COMPARED(told)
 
 
 def disk_io_suspended(subject: Subject) -> Verdict:
