@@ -24,6 +24,7 @@ from quorate.volumes.attach.guards import why_not
 from quorate.volumes.datamesh import config_of
 from quorate.volumes.stale import binding, doubtful_copies, links_are_kept, nobody_leaves, stale_copies, why_not_primary
 from quorate.volumes.transitions.making import make
+from quorate.volumes.transitions.proposals import spent_annotations
 from quorate.volumes.transitions.rules import no_locks
 from quorate.volumes.transitions.walking import Walk, begin
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -197,6 +198,9 @@ def test_bits_that_may_be_older_than_the_use_of_a_copy_are_for_a_person(
         said = {annotation_keys.COMPARE_WITH: name(2), annotation_keys.ACCEPT_DATA_LOSS: "true"}
         told = changed(view, rv=replace(view.rv, metadata=replace(view.rv.metadata, annotations=said)))
         decided = settled(told)
+        # The word is taken back when it has been heard.
+        assert spent_annotations(told) == ()
+        assert set(spent_annotations(decided)) == set(said)
         assert open_ones(decided) == [("Marks", name(2), (name(0),))]
         # It is in use still: nothing is copied over what somebody reads.
         wait = hindrance(decided, decided.volume.status.comparisons[0])

@@ -158,6 +158,7 @@ def test_redundancy_is_raised_again_when_the_copies_are_up_to_date() -> None:
         ({"force_remove": "v-1"}, "ConsentMissing: nothing comes of storage.deckhouse.io/force-remove=v-1: annotate"),
         ({"force_remove": "v-1", "accept_data_loss": "yes"}, "ConsentMissing: nothing comes of "),
         ({"force_detach": "n1"}, "ConsentMissing: nothing comes of storage.deckhouse.io/force-detach=n1: annotate"),
+        ({"compare_with": "v-1"}, "ConsentMissing: nothing comes of storage.deckhouse.io/compare-with=v-1: annotate"),
         ({"accept_data_loss": "true"}, ""),
     ],
 )

@@ -126,7 +126,7 @@ def half_said(view: VolumeView) -> Iterator[Wait]:
     said = view.volume.metadata.annotations
     if said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true":
         return
-    for key in (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH):
+    for key in (annotation_keys.FORCE_REMOVE, annotation_keys.FORCE_DETACH, annotation_keys.COMPARE_WITH):
         if key in said:
             missing = f"annotate it with {annotation_keys.ACCEPT_DATA_LOSS}=true, too, if data may be lost"
             yield Wait("ConsentMissing", f"nothing comes of {key}={said[key]}: {missing}", (Blocker.of(view.volume),))
