@@ -113,6 +113,11 @@ def rejoin_operation(replica: ReplicaName, revision: int) -> str:
     return f"{replica}-rejoin-{revision}"
 
 
+def log_operation(replica: ReplicaName) -> str:
+    """The operation that gives a disk that grew its activity log."""
+    return f"{replica}-log"
+
+
 def kernel_resource(volume: VolumeName) -> str:
     """The DRBD resource, and its ``.res`` file, on every node."""
     return volume

@@ -18,7 +18,7 @@ MAX_PEERS: Final = 7
 _SUPERBLOCK: Final = 4096
 _ACTIVITY_LOG: Final = 32 * 1024
 #: What a bit of the bitmap stands for, and what everything is aligned to.
-_BLOCK: Final = 4096
+BLOCK: Final = 4096
 
 
 class MetadataState(StrEnum):
@@ -60,7 +60,7 @@ def metadata_state(exit_code: int, output: str) -> MetadataState:
 
 def usable_size(lower: Bytes, max_peers: int = MAX_PEERS) -> Bytes:
     """What is left for data on a device of this size."""
-    whole_blocks = lower // _BLOCK * _BLOCK
+    whole_blocks = lower // BLOCK * BLOCK
     return Bytes(max(0, whole_blocks - _metadata_size(whole_blocks, max_peers)))
 
 
@@ -70,16 +70,22 @@ def lower_size(usable: Bytes, max_peers: int = MAX_PEERS) -> Bytes:
 
     The metadata covers itself too, so the size is a fixed point; counting up from below finds the smallest one.
     """
-    wanted = _aligned(usable, _BLOCK)
+    wanted = _aligned(usable, BLOCK)
     lower = wanted
     while (grown := wanted + _metadata_size(lower, max_peers)) != lower:
         lower = grown
     return Bytes(lower)
 
 
+def log_blocks(lower: Bytes) -> tuple[int, int]:
+    """Where the activity log is on a device of this size: its first block, and how many there are."""
+    count = _ACTIVITY_LOG // BLOCK
+    return (lower - _SUPERBLOCK) // BLOCK - count, count
+
+
 def _metadata_size(lower: int, max_peers: int) -> int:
-    bits = _aligned(lower // _BLOCK, 64)
-    return _aligned(bits // 8 * max_peers, _BLOCK) + _ACTIVITY_LOG + _SUPERBLOCK
+    bits = _aligned(lower // BLOCK, 64)
+    return _aligned(bits // 8 * max_peers, BLOCK) + _ACTIVITY_LOG + _SUPERBLOCK
 
 
 def _aligned(size: int, to: int) -> int:

@@ -39,6 +39,8 @@ class Outcome(StrEnum):
     BACKING_TOO_SMALL = "BackingTooSmall"
     METADATA_MISSING = "MetadataMissing"
     METADATA_UNCLEAN = "MetadataUnclean"
+    #: The disk grew and lost its power before DRBD had written a log at its new end.
+    METADATA_UNUSABLE = "MetadataUnusable"
     INVALID_CONFIG = "InvalidConfig"
     #: Any other failure; the message says which.
     FAILED = "Failed"
@@ -100,6 +102,7 @@ _BY_WORDS: Final = (
     ("not defined in your config", Outcome.NOT_CONFIGURED),
     ("Parse error", Outcome.INVALID_CONFIG),
     ("conflicting use of", Outcome.INVALID_CONFIG),
+    ("No usable activity log found", Outcome.METADATA_UNUSABLE),
     ('meta data is "unclean"', Outcome.METADATA_UNCLEAN),
     ("No valid meta data found", Outcome.METADATA_MISSING),
     ("no suitable meta data found", Outcome.METADATA_MISSING),

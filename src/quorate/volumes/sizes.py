@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.api.meta import Bytes
+from quorate.api.names import replica_id
 from quorate.disks import requests
 from quorate.drbd.metadata import lower_size
 from quorate.volumes.view import ReplicaView, VolumeView
@@ -24,6 +25,25 @@ def usable_size(view: VolumeView) -> int | None:
         return None
     known, growing_to = view.datamesh.size, view.rv.status.growing_to
     return max(int(known), int(growing_to or 0)) if known is not None else in_blocks(int(view.rv.spec.size))
+
+
+def is_last(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether its disk grows last: that of the counted copy with the lowest id, whose agent tells DRBD to grow.
+
+    When all disks have grown, DRBD grows by itself as soon as any link comes back, and copies the new space meanwhile.
+    So the last one grows only when the members have been told of the new size and all are connected; its own agent
+    tells DRBD at once. A copy that is alone has no links.
+    """
+    counted = [replica_id(member.name) for member in view.diskful_members if not member.hidden]
+    return len(counted) > 1 and replica.id == min(counted)
+
+
+def size_needed(view: VolumeView, replica: ReplicaView) -> Bytes | None:
+    """What a replica's logical volume must have now; None: the volume's size is not known."""
+    usable = usable_size(view)
+    if usable is not None and view.datamesh.size is not None and is_last(view, replica):
+        usable = int(view.datamesh.size)
+    return backing_size(view, replica, usable) if usable is not None else None
 
 
 def backing_size(view: VolumeView, replica: ReplicaView, usable: int) -> Bytes:

@@ -130,7 +130,8 @@ def kernel(
 
 
 def actual(**changes: Any) -> DrbdActual:
-    whole = DrbdActual(disk=DISK, initial_sync_completed=True, metadata_created=LLV)
+    log_at = Quantity.of_bytes(usable_size(LV_SIZE))
+    whole = DrbdActual(disk=DISK, initial_sync_completed=True, metadata_created=LLV, activity_log_at=log_at)
     return replace(whole, **changes)
 
 

@@ -58,7 +58,8 @@ async def settled_node(sim: Simulation) -> AsyncIterator[ScriptedMachine]:
                 ),
             )
         )
-        patch = {"lvmLogicalVolumeName": f"{volume}-0-x", "drbd": {"config": to_builtins(config_of(number))}}
+        drbd = {"config": to_builtins(config_of(number)), "actual": {"activityLogAt": str(32724 * 1024)}}
+        patch = {"lvmLogicalVolumeName": f"{volume}-0-x", "drbd": drbd}
         await store.patch_status(ReplicatedVolumeReplica, f"{volume}-0", patch=patch)
         machine.files[file_of(node, volume)] = render(volume, node.name, config_of(number)).encode()
         machine.answers[f"drbdsetup status --json pvc-{number} "] = Completed(0, json.dumps([kernel_json(number)]))

@@ -158,6 +158,7 @@ def replica(number: int, layout: tuple[ReplicaType, ...], **status: Any) -> Repl
                 disk=f"/dev/data/replica-{names.logical_volume(name(number), f'g{number}')}" if sort is D else "",
                 initial_sync_completed=True,
                 metadata_created=names.logical_volume(name(number), f"g{number}") if sort is D else "",
+                activity_log_at=Quantity.of_bytes(GI),
             ),
         ),
     }

@@ -319,6 +319,7 @@ REALISED = [
         "create-md",
     ),
     (failed(last_metadata_error=error("", "MetadataMissing")), rvr.ConfigurationAdjusted.METADATA_MISSING, ""),
+    (failed(last_adjustment_error=error("", "MetadataUnusable")), rvr.ConfigurationAdjusted.METADATA_UNUSABLE, ""),
     (failed(last_status_error=error()), rvr.ConfigurationAdjusted.STATUS_CHECK_FAILED, ""),
     (
         failed(last_adjustment_error=error("drbdadm -c /x up pvc-1")),

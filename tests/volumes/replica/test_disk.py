@@ -172,14 +172,25 @@ def larger(*granted: int) -> VolumeView:
 
 
 def test_disks_grow_when_the_volume_has_begun_to() -> None:
-    """M13: all or nothing, and never before; ``resize.begun`` says when."""
-    sizes = {
-        write.observed.name: int(write.intended.spec.size)  # type: ignore[attr-defined]
-        for write in decided(larger(0, 1, 2)).steps
-        if isinstance(write, Patch) and isinstance(write.observed, LVMLogicalVolume)
-    }
+    """M13: all or nothing, and never before; ``resize.begun`` says when. The last one grows with DRBD itself."""
+    view = larger(0, 1, 2)
+    sizes = grown(view)
+    assert set(sizes) == {names.logical_volume(name(number), f"g{number}") for number in (1, 2)}
+    assert view.rv is not None
+    datamesh = replace(view.datamesh, size=Quantity("2Gi"))
+    told_members = view.with_status(replace(view.rv.status, datamesh=datamesh))
+    sizes = grown(told_members)
     assert set(sizes) == {names.logical_volume(name(number), f"g{number}") for number in range(3)}
     assert all(lower_size(Bytes(2 * GI)) <= size < lower_size(Bytes(2 * GI)) + EXTENT for size in sizes.values())
+
+
+def grown(view: VolumeView) -> dict[str, int]:
+    """The logical volumes that are told to grow, and to what."""
+    return {
+        write.observed.name: int(write.intended.spec.size)  # type: ignore[attr-defined]
+        for write in decided(view).steps
+        if isinstance(write, Patch) and isinstance(write.observed, LVMLogicalVolume)
+    }
 
 
 @pytest.mark.parametrize("granted", [(), (0,), (0, 1)])

@@ -45,9 +45,10 @@ def grown(replication: Replication = THREE, *, zero: bool = True, users: tuple[i
     disks = {
         number: (logical_volume(number, ROOM, grown_zero=zero),) for number, sort in enumerate(layout) if sort is D
     }
-    view = with_rv(of(replication, *users, disks=disks), size="2Gi")
+    view = with_rv(of(replication, *users, disks=disks), size="2Gi", growing_to=Quantity("2Gi"))
+    written_ahead = DrbdActual(backing_size=Quantity.of_bytes(NEEDED), activity_log_at=Quantity.of_bytes(GI))
     for number in disks:
-        view = spoilt(view, number, with_drbd(actual=DrbdActual(backing_size=Quantity.of_bytes(NEEDED))))
+        view = spoilt(view, number, with_drbd(actual=written_ahead))
     return attached(view, *users)
 
 

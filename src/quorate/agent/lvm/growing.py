@@ -18,7 +18,8 @@ the replica and a tag on the volume itself, which outlives the API's memory and 
 |                         | phase Created                           | old size and Resizing written ahead             |
 |                         | phase Resizing, no spare                | ``lvcreate``                                    |
 |                         | a spare                                 | zeroed                                          |
-|                         | a spare that was zeroed                 | tags, ``lvremove``, ``lvextend``                |
+|                         | a spare that was zeroed                 | tags, ``lvremove``, ``lvextend``; the disk that |
+|                         |                                         | grows last (``_held_back``) when all answer     |
 | more than reported      | the tag says so                         | reported                                        |
 |                         | otherwise                               | not our doing: reported, not known to be zero   |
 | less than reported      |                                         | cut back to find metadata: reported as it is    |
@@ -34,7 +35,7 @@ from quorate.agent.lvm import commands
 from quorate.agent.lvm.attempts import attempt
 from quorate.agent.lvm.creating import LOOK_FOR_SPACE, is_zeroed, no_space, rounded_up
 from quorate.agent.lvm.filling import whole
-from quorate.agent.lvm.piece import Decision, Piece, reported, until_groups_change, until_volumes_change
+from quorate.agent.lvm.piece import Decision, Piece, Work, reported, until_groups_change, until_volumes_change
 from quorate.agent.lvm.seen import (
     METADATA_TAG,
     NEW,
@@ -47,7 +48,9 @@ from quorate.agent.lvm.seen import (
     spare_name,
     spare_tag,
 )
-from quorate.agent.steps import Run
+from quorate.agent.node import volume_work
+from quorate.agent.replica.kernel import counted_copies, is_responsible
+from quorate.agent.steps import KERNEL, Look, Run, kernel_of
 from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.meta import Bytes
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
@@ -56,6 +59,11 @@ from quorate.drbd.metadata import usable_size
 
 #: Seconds after which a volume that must wait for DRBD is looked at again.
 LOOK_AT_DRBD: Final = 5.0
+#: The same, of one that waits for links.
+LOOK_AT_LINKS: Final = 1.0
+#: The purpose of asking every member whether it answers, and seconds for which the answer counts.
+ASK_MEMBERS: Final = "ask-members"
+MEMBERS_ASKED: Final = 2.0
 
 
 def kept(piece: Piece, volume: SeenVolume, now: datetime) -> Decision:
@@ -122,6 +130,8 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
     if ahead is not None or piece.status.phase is not LogicalVolumePhase.RESIZING:
         return Decision(_resizing(piece, f"It grows from {volume.size} to {size} bytes."), backing_size_ahead=ahead)
     if volume.pool:
+        if (held := _held_back(piece, now)) is not None:
+            return held
         # What is not written in a thin pool reads as zero.
         work = piece.light(_announced(volume, size), step)
         return attempt(piece, piece.status, work, now, still_usable=True)
@@ -145,6 +155,8 @@ def _with_zeroed_extents(piece: Piece, volume: SeenVolume, size: int, now: datet
     if not spare.extents or not all(each.startswith("/") for each in spare.extents):
         # Somebody is moving it to another drive just now.
         return Decision(_resizing(piece, f"The extents of {spare.path} are not known."), retry_after=LOOK_FOR_SPACE)
+    if (held := _held_back(piece, now)) is not None:
+        return held
     work = piece.light(
         _announced(volume, size), commands.discard_new(spare), commands.extend(volume, size, spare.extents)
     )
@@ -172,6 +184,35 @@ def _why_not_now(piece: Piece, volume: SeenVolume) -> str:
     if former is not None and int(former) < volume.size and _uses_more_than(piece, int(former)):
         return "It grows once the replica has taken note that the last growth is in use."
     return ""
+
+
+def _held_back(piece: Piece, now: datetime) -> Decision | None:
+    """The disk whose agent tells DRBD to grow is the last, and grows only when DRBD can be told at once; None: now.
+
+    As long as it is small, DRBD does not grow by itself when links come back: that copies the new space, and a volume
+    that needs two copies stands still meanwhile (facts: drbd9-agent, F3). A link may be dead for seconds before anybody
+    notices, so DRBD is asked to grow once before: it asks every member, and grows by nothing (recordings
+    ``resize_assume_clean``, ``grow_one_resize_power_loss``).
+    """
+    config = None if piece.replica is None else piece.replica.status.drbd.config
+    if config is None or not is_responsible(config) or not counted_copies(config):
+        return None
+    if config.size is None or int(config.size) <= (piece.device_size or 0):
+        return _last_waits(piece, "when every member has been told of the new size")
+    if not (piece.kernel_current and piece.at_rest):
+        return _last_waits(piece, "when every member is connected and nothing is being synchronised")
+    asked = piece.outcomes.get(ASK_MEMBERS)
+    if asked is not None and asked.succeeded and (now - asked.at).total_seconds() < MEMBERS_ASKED:
+        return None
+    assert piece.replica is not None
+    resource = piece.replica.spec.replicated_volume_name
+    ask = ("drbdsetup", "resize", str(config.device_minor), "--assume-clean")
+    steps = (Run(ask, ASK_MEMBERS, changes=(kernel_of(resource),)), Look(KERNEL, resource))
+    return attempt(piece, piece.status, Work(volume_work(piece.llv.name), steps), now, still_usable=True)
+
+
+def _last_waits(piece: Piece, until: str) -> Decision:
+    return Decision(_resizing(piece, f"It grows last, {until}."), retry_after=LOOK_AT_LINKS)
 
 
 def _to_be_written_ahead(piece: Piece, size: int) -> int | None:

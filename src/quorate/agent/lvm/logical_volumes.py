@@ -28,6 +28,7 @@ from quorate.agent.lvm.removing import removed
 from quorate.agent.lvm.seen import NEW, is_owner_tag, owner_tag, spare_name
 from quorate.agent.lvm.settling import making
 from quorate.agent.node import Node, volume_work
+from quorate.agent.replica.kernel import all_established
 from quorate.api import finalizers, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, DrbdSettings
@@ -131,7 +132,8 @@ class LogicalVolumes:
             return None
         lvg = reader.get(LVMVolumeGroup, llv.spec.lvm_volume_group_name)
         replica, config = _replica(reader, llv), reader.get(ClusterConfig, names.CLUSTER)
-        device, current = (None, False) if replica is None else self._device(replica)
+        shown, current = (None, False) if replica is None else self._shown(replica)
+        device = shown.devices[0] if shown is not None and shown.devices else None
         places = () if lvg is None else _places(llv, lvg)
         piece = Piece(
             llv=llv,
@@ -140,6 +142,7 @@ class LogicalVolumes:
             attached=device is not None and _is_attached(device),
             kernel_current=current,
             device_size=None if device is None else device.size * 1024,
+            at_rest=replica is not None and shown is not None and all_established(replica.status.drbd.config, shown),
             max_peers=DrbdSettings().max_peers if config is None else config.spec.drbd.max_peers,
             drives=reader.list(Drive),
             image_directory=self._node.settings.image_directory,
@@ -199,12 +202,10 @@ class LogicalVolumes:
         else:
             self._node.hands.start(work.name, work.steps, done, beside=work.beside)
 
-    def _device(self, replica: ReplicatedVolumeReplica) -> tuple[Device | None, bool]:
-        """The replica's device, as the kernel last showed it, and whether that still holds."""
+    def _shown(self, replica: ReplicatedVolumeReplica) -> tuple[DrbdStatus | None, bool]:
+        """The replica's resource, as the kernel last showed it, and whether that still holds."""
         sighting = self._node.memory.kernel.get(replica.spec.replicated_volume_name)
-        if sighting is None or sighting.value is None or not sighting.value.devices:
-            return None, sighting is not None and sighting.current
-        return sighting.value.devices[0], sighting.current
+        return (None, False) if sighting is None else (sighting.value, sighting.current)
 
     def _every_volume(self, _: Drive) -> Iterable[Key]:
         return tuple(self._looker.followers.values())
@@ -265,7 +266,7 @@ def _named(status: ReplicatedVolumeReplicaStatus) -> tuple[str, str]:
 
 
 def _made(drbd: ReplicaDrbd) -> tuple[object, ...]:
-    return drbd.actual.backing_size, bool(drbd.config.datamesh_revision)
+    return drbd.actual.backing_size, bool(drbd.config.datamesh_revision), drbd.config.size
 
 
 def _disks(reported: DrbdStatus | None) -> list[tuple[bool, int]]:

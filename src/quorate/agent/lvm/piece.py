@@ -50,6 +50,8 @@ class Piece:
     kernel_current: bool = False
     #: What DRBD makes usable of it, in bytes; None: it is not up.
     device_size: int | None = None
+    #: Whether every link of the replica is up, and nothing is being synchronised.
+    at_rest: bool = False
     max_peers: int = DrbdSettings().max_peers
     drives: tuple[Drive, ...] = ()
     image_directory: str = IMAGE_DIRECTORY

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from quorate.agent.operations import comparison, first_data, rejoining, zeroing
+from quorate.agent.operations import activity_log, comparison, first_data, rejoining, zeroing
 from quorate.agent.operations.case import LATER, Case, Ruling, failed, pending
 from quorate.agent.steps import KERNEL, Look
 from quorate.api.reserved import why_no_resource
@@ -20,6 +20,7 @@ _TYPES: Final[Mapping[OperationType, tuple[_Decision, _Decision]]] = {
     OperationType.VERIFY: (comparison.begin, comparison.go_on),
     OperationType.REJOIN: (rejoining.begin, rejoining.go_on),
     OperationType.ZERO_RANGE: (zeroing.begin, zeroing.go_on),
+    OperationType.RENEW_ACTIVITY_LOG: (activity_log.begin, activity_log.go_on),
 }
 
 

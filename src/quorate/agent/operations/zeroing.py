@@ -69,13 +69,14 @@ def commands(case: Case) -> tuple[Run, ...]:
         return ()
     path = f"/dev/drbd{case.config.device_minor}"
     return (
-        _role(case, "primary", PROMOTE),
+        role(case, "primary", PROMOTE),
         zeros(path, part.start, end - part.start, ZERO, about=case.about),
-        _role(case, "secondary", DEMOTE),
+        role(case, "secondary", DEMOTE),
     )
 
 
-def _role(case: Case, verb: str, purpose: str) -> Run:
+def role(case: Case, verb: str, purpose: str) -> Run:
+    """Make it Primary, or Secondary."""
     argv = ("drbdadm", "-c", case.file, verb, case.resource)
     return Run(argv, purpose, case.about, changes=(kernel_of(case.resource),))
 

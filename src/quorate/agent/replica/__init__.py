@@ -5,6 +5,7 @@ what became of the last steps. ``decide`` walks through rules in the order in wh
 that wants something done ends the pass, and the next pass sees what came of it:
 
     looking → (deletion) → algorithm → down → file → metadata → adjust → forget → recount, meet → role → growth
+    → activity log
 
 So an agent can be killed between any two commands: a new one looks, and goes on where the machine is. Whatever was
 tried and failed is shown in ``status.drbd.errors`` and tried again with back-off (``verdict``). ``report`` says what

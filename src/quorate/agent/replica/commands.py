@@ -9,6 +9,8 @@ from quorate.agent.lvm.filtering import lvm
 from quorate.agent.lvm.seen import METADATA_TAG, SeenVolume
 from quorate.agent.replica.view import View
 from quorate.agent.steps import MoveFile, RemoveFile, Run, WriteFile, kernel_of, lvm_of
+from quorate.api.meta import Bytes
+from quorate.drbd.metadata import BLOCK, log_blocks
 from quorate.drbd.resource_file import own_quorum
 
 # Purposes.
@@ -27,11 +29,15 @@ REMOVE = "remove"
 FORGET = "forget"
 RECOUNT = "recount"
 MEET = "meet"
+NOTE_PLACE = "note-place"
+READ_LOG = "read-log"
+WRITE_BACK = "write-back"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
 #: ``up`` applies the activity log, and moves metadata of a disk that grew.
 UP_SILENCE = 60.0
+_ANY = tuple(range(256))
 
 
 def write_config(view: View, content: str, about: str) -> tuple[WriteFile | Run | MoveFile, ...]:
@@ -169,6 +175,28 @@ def resize(view: View, about: str, *, assume_clean: bool) -> Run:
     option = ("--", "--assume-clean") if assume_clean else ()
     argv = (*_own_file(view), *option, "resize", view.resource)
     return Run(argv, RESIZE, about, silence=UP_SILENCE, changes=(kernel_of(view.resource),))
+
+
+def read_log(view: View, backing_size: int, about: str) -> tuple[Run, ...]:
+    """Note where DRBD's metadata are now, as ``resize`` does on its own node alone; and read the log that is there.
+
+    Not through the page cache: it would show for ever what was read first.
+    """
+    noted = Run(("drbdsetup", "check-resize", str(view.config.device_minor)), NOTE_PLACE, about, accept=_ANY)
+    return (noted, _copied(view.config.disk or "", "", *log_blocks(Bytes(backing_size)), READ_LOG, about))
+
+
+def write_back(minor: int, size: int, purpose: str, about: str) -> Run:
+    """Read the last block of the volume, and write what was read: by that an extent of the new space is in the log."""
+    device = f"/dev/drbd{minor}"
+    return _copied(device, device, size // BLOCK - 1, 1, purpose, about)
+
+
+def _copied(source: str, destination: str, first: int, count: int, purpose: str, about: str) -> Run:
+    """Some blocks, from a device to itself, or to us."""
+    read = ("dd", f"if={source}", f"bs={BLOCK}", f"skip={first}", f"count={count}", "iflag=direct", "status=none")
+    written = (f"of={destination}", f"seek={first}", "oflag=direct", "conv=notrunc,nocreat,fsync")
+    return Run((*read, *(written if destination else ())), purpose, about)
 
 
 def _drbdadm(view: View, verb: str, *, purpose: str, about: str, silence: float | None = None) -> Run:

@@ -13,6 +13,7 @@ from quorate.agent.crypto import parse_crypto
 from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, ORPHANS_KEY, Node, Wake, resource_work, volume_work
+from quorate.agent.replica.activity_log import log_work
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.duty import duties, is_noted, note_work
 from quorate.agent.replica.guard import Guard, guard_work
@@ -401,7 +402,7 @@ class Replicas:
 
     def _outcomes(self, work: str, resource: str) -> dict[str, Outcome]:
         memory = self._node.memory
-        found = dict(memory.outcomes(work))
+        found = {**memory.outcomes(work), **memory.outcomes(log_work(resource))}
         for name, elsewhere in ((KERNEL_SEEN, look_work(resource)), (VOLUMES_SEEN, LVM_LOOK)):
             looked = memory.last(elsewhere, "look")
             if looked is not None:
@@ -420,16 +421,18 @@ class Replicas:
             file = file_of(self._node, resource)
             for path in (file, f"{file}_tmp", f"{file}_new"):
                 memory.files.pop(path, None)
-            for work in (
-                resource_work(resource),
-                look_work(resource),
-                guard_work(resource),
-                note_work(resource),
-                hold_work(resource),
-                promise_work(resource),
-                loss_work(resource),
-                loss_note_work(resource),
-            ):
+            works = (
+                resource_work,
+                look_work,
+                guard_work,
+                note_work,
+                hold_work,
+                promise_work,
+                loss_work,
+                loss_note_work,
+                log_work,
+            )
+            for work in (name(resource) for name in works):
                 memory.forget(work)
         if (sighting is None or sighting.value is None) and memory.quorum_losses.pop(resource, None) is not None:
             gone = RemoveFile(loss_note_of(self._node, resource), "note")

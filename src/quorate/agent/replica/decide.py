@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from quorate.agent.node import KERNEL_LOOK
 from quorate.agent.replica import commands, deletion, report
+from quorate.agent.replica.activity_log import keep_log
 from quorate.agent.replica.adjust import adjust, forget, meet_again, recount
 from quorate.agent.replica.algorithm import check_algorithm
 from quorate.agent.replica.config import write_file
@@ -93,7 +94,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     forget,
 )
 #: … and what goes on from there.
-AFTERWARDS: Final[tuple[Rule, ...]] = (recount, meet_again, change_role, clear_former_size, resize)
+AFTERWARDS: Final[tuple[Rule, ...]] = (recount, meet_again, change_role, clear_former_size, resize, keep_log)
 
 #: Which error a failed step of a purpose is shown as.
 _SHOWN_AS: Final = {

@@ -4,6 +4,10 @@ LVM's part zeroes the new extents before they are the disk's, so DRBD may take t
 by itself when a link comes back. And it writes the disk's size ahead (``actual.backingSize``): until DRBD has used the
 new space its metadata are still at the end of that size. Here it is cleared, once DRBD shows more than would fit on it.
 
+The disk of the member that resizes grows last, and only with everybody connected (``lvm.growing``): while some disk has
+not grown DRBD does not either, whatever its links do. ``disk { size …; }`` in the file is no way to hold it: every
+``adjust`` that finds another size in the kernel resizes to the file's, by copying or by cutting off (decision 0020).
+
 ``resize`` runs on one member, with all connected and nothing being synchronised. Without ``--assume-clean`` the peers
 become Inconsistent for the new area and a volume that needs two copies stops meanwhile (M20, recording resize), so it
 is used only while nobody is primary; with it, differences between the members' old bytes are hidden
@@ -15,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from quorate.agent.lvm.seen import growing_tag
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import all_established, anyone_primary, device, has_disk
+from quorate.agent.replica.kernel import all_established, anyone_primary, device, has_disk, is_responsible
 from quorate.agent.replica.looking import look_at_volumes
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
 from quorate.api.meta import Bytes
-from quorate.api.storage.drbd import CommandError, ReplicaType
+from quorate.api.storage.drbd import CommandError
 from quorate.drbd.metadata import lower_size, usable_size
 from quorate.drbd.outcomes import Outcome as Meaning
 from quorate.drbd.outcomes import understand
@@ -49,7 +54,7 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
         return FINE
     if shown.size * 1024 >= int(config.size):
         return cleared("last_resize_error")
-    if not settled or not is_responsible(view) or not all_established(config, status):
+    if not settled or not is_responsible(config) or not all_established(config, status):
         return FINE
     if not view.volumes_current:
         return look_at_volumes(view, now)
@@ -66,7 +71,14 @@ def resize(view: View, now: datetime, settled: bool) -> Verdict:
 
 
 def _is_judged(view: View, size: int) -> bool:
-    """Whether LVM's part has reported this size: only then its word on what the disk grew by is about all of it."""
+    """Whether LVM's part has reported this size, or says on the disk that it made it so large.
+
+    Only then its word on what the disk grew by is about all of it. The API is not waited for: the disk that grows last
+    is this one, and until DRBD is told, a link that breaks and comes back would make it grow by itself.
+    """
+    assert view.volume is not None
+    if growing_tag(size) in view.volume.tags:
+        return True
     known = None if view.logical_volume is None else view.logical_volume.status.actual_size
     return known is not None and int(known) >= size
 
@@ -90,12 +102,3 @@ def _result(view: View, about: str, size: int) -> Mapping[str, CommandError | No
     if understand(last.exit_code, last.output).outcome is Meaning.BACKING_TOO_SMALL:
         return {"last_resize_error": None}  # (111): some member's disk has not grown yet, a matter of time
     return {}
-
-
-def is_responsible(view: View) -> bool:
-    """The counted diskful member with the lowest node id resizes for all."""
-    config = view.config
-    if config.hidden or config.node_id is None:
-        return False
-    others = [peer.node_id for peer in config.peers if peer.type is ReplicaType.DISKFUL and not peer.hidden]
-    return all(config.node_id < other for other in others)

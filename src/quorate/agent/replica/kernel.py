@@ -113,3 +113,15 @@ def stand_alone(status: DrbdStatus | None) -> list[int]:
     """The peers to which the kernel does not even try to connect."""
     links = status.connections if status is not None else ()
     return sorted(link.peer_node_id for link in links if link.connection_state == ConnectionState.STAND_ALONE)
+
+
+def is_responsible(config: DrbdConfig) -> bool:
+    """Whether it resizes for all: the counted diskful member with the lowest node id."""
+    if config.hidden or config.node_id is None or not is_diskful(config):
+        return False
+    return all(config.node_id < other for other in counted_copies(config))
+
+
+def counted_copies(config: DrbdConfig) -> list[int]:
+    """The node ids of the other members with a copy that counts."""
+    return [peer.node_id for peer in config.peers if peer.type is ReplicaType.DISKFUL and not peer.hidden]

@@ -141,6 +141,12 @@ class ConfigurationAdjusted(ConditionType):
         "The disk had metadata and has none now. It is left untouched.",
         "Find out what overwrote it; if its data is lost, remove the replica and let another take its place.",
     )
+    METADATA_UNUSABLE = false(
+        "MetadataUnusable",
+        "The disk grew and lost its power before DRBD had written its activity log at the new end: it is not attached.",
+        "It is replaced by itself while the other copies are good and serve. If none is, or this is the only one, see "
+        "docs/operating.md, A disk whose metadata cannot be used.",
+    )
     STATUS_CHECK_FAILED = false(
         "StatusCheckFailed", "The kernel's state could not be read.", "See the node's kernel log."
     )

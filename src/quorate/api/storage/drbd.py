@@ -199,6 +199,16 @@ class DrbdActual(Struct):
     backing_size: (
         Annotated[Quantity, Meta(description="Written ahead: the size before the backing device grew.")] | None
     ) = None
+    activity_log_at: (
+        Annotated[
+            Quantity,
+            Meta(description="The device's size at which the disk's log was last seen; diskless: was last written to."),
+        ]
+        | None
+    ) = None
+    activity_log_missing: Annotated[
+        bool, Meta(description="The disk grew, and has no activity log yet: it would not survive a power loss.")
+    ] = False
     forgotten: Annotated[NodeIds, Meta(description="Of config.forget, the done ones.")] = ()
     held_for_copies: Annotated[
         bool,

@@ -25,6 +25,7 @@ class OperationType(StrEnum):
     OUTDATE = "Outdate"
     VERIFY = "Verify"
     ZERO_RANGE = "ZeroRange"
+    RENEW_ACTIVITY_LOG = "RenewActivityLog"
     REJOIN = "Rejoin"
     CREATE_SNAPSHOT = "CreateSnapshot"
 

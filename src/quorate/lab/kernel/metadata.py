@@ -20,6 +20,8 @@ HISTORY = 32
 ACTIVITY_LOG_EXTENT = 4 * 1024 * 1024
 _SECTOR = 512
 _SUPERBLOCKS, _LOG_BLOCKS = 1, 8
+LOG_MAGIC = bytes.fromhex("69cb65a2")
+"""What every block of an activity log begins with."""
 
 
 class Flag(IntFlag):
@@ -195,8 +197,7 @@ def runs(device: BlockDevice, start: int, end: int) -> Iterator[tuple[int, int, 
     first = last - _LOG_BLOCKS if found is not None and found.has_log else last
     yield from device.contents.runs(start, min(end, max(start, first)))
     if max(start, first) < min(end, last):
-        assert found is not None
-        yield max(start, first), min(end, last), ("activity log", found.device_uuid)
+        yield max(start, first), min(end, last), LOG_MAGIC
     yield from device.contents.runs(max(start, last), max(end, last)) if end > last else ()
 
 

@@ -54,7 +54,8 @@ def dd(process: Process, argv: list[str]) -> Program:
         process.err(f"dd: {error}\n")
         return 1
     records = copied // order.block_size
-    process.err(f"{records}+0 records in\n{records}+0 records out\n")
+    if "status=none" not in argv:
+        process.err(f"{records}+0 records in\n{records}+0 records out\n")
     return 0
 
 

@@ -21,7 +21,7 @@ from quorate.api.meta import NodeName
 from quorate.api.scalars import MAX_MEMBERS, ReplicaName
 from quorate.api.storage.datamesh import Member, Transition
 from quorate.api.storage.drbd import ReplicaType, Role
-from quorate.api.storage.drbdrop import OperationType
+from quorate.api.storage.drbdrop import DRBDResourceOperation, OperationPhase, OperationType
 from quorate.drbd.outcomes import Outcome
 from quorate.placement.layout import layout_of
 from quorate.volumes.attach.permissions import held_for
@@ -175,9 +175,17 @@ def _not_allowed(view: VolumeView) -> Wait | None:
 def _being_zeroed(view: VolumeView) -> Wait | None:
     """Whoever uses the volume may write where zeros are being written: that ends first."""
     busy = [each for each in view.comparisons if each.spec.type is OperationType.ZERO_RANGE]
+    renewed = [each for each in view.comparisons if _is_renewed(each)]
+    if renewed:
+        return Wait("WaitingForActivityLog", "the volume grew, and its log is being written", (Blocker.of(renewed[0]),))
     if not busy:
         return None
     return Wait("WaitingForZeroing", "new space is being overwritten with zeros", (Blocker.of(busy[0]),))
+
+
+def _is_renewed(operation: DRBDResourceOperation) -> bool:
+    over = operation.status.phase in (OperationPhase.SUCCEEDED, OperationPhase.FAILED)
+    return operation.spec.type is OperationType.RENEW_ACTIVITY_LOG and not over
 
 
 def _no_member(view: VolumeView, node: NodeName) -> Wait:

@@ -37,7 +37,7 @@ from quorate.volumes.replica import leaving
 from quorate.volumes.replica.lv_name import name_on_the_node
 from quorate.volumes.replica.owners import owner_reference, with_owner
 from quorate.volumes.replica.snapshot import Snapshot
-from quorate.volumes.sizes import backing_size, usable_size
+from quorate.volumes.sizes import size_needed
 from quorate.volumes.view import ReplicaView, VolumeView, disk_of
 
 _USABLE = (LogicalVolumePhase.CREATED, LogicalVolumePhase.RESIZING)
@@ -77,12 +77,6 @@ def name_to_report(replica: ReplicaView) -> str:
         return intended.name
     known = replica.replica.status.lvm_logical_volume_name
     return known if any(volume.name == known for volume in replica.volumes) else ""
-
-
-def size_needed(view: VolumeView, replica: ReplicaView) -> Bytes | None:
-    """What the logical volume must have; None: the volume's size is not known."""
-    usable = usable_size(view)
-    return backing_size(view, replica, usable) if usable is not None else None
 
 
 def granted(replica: ReplicaView) -> Bytes:

@@ -21,8 +21,10 @@ from quorate.volumes.attach.turns import using
 from quorate.volumes.attach.two_primaries import restless
 from quorate.volumes.naming import named
 from quorate.volumes.patience import left_of
+from quorate.volumes.resize import activity_log
+from quorate.volumes.resize.activity_log import unproven
 from quorate.volumes.resize.space import asked_size
-from quorate.volumes.sizes import BLOCK, backing_size, in_blocks
+from quorate.volumes.sizes import BLOCK, backing_size, in_blocks, is_last
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait
 
@@ -39,7 +41,7 @@ def begun(view: VolumeView, room: Expansion) -> ReplicatedVolumeStatus | None:
     status, asked = view.volume.status, asked_size(view)
     known, under_way = int(view.datamesh.size or 0), view.transition(TransitionType.RESIZE_VOLUME)
     if status.growing_to is not None:
-        is_over = known >= int(status.growing_to) and under_way is None
+        is_over = known >= int(status.growing_to) and under_way is None and not unproven(view)
         return replace(status, growing_to=None) if is_over else None
     if asked is None or room.state is not State.GRANTED:
         return None
@@ -61,7 +63,7 @@ def hindrance(view: VolumeView, room: Expansion) -> Wait | None:
     """Why a volume that is to grow does not; None: it does, or is not to."""
     asked = asked_size(view)
     if asked is None:
-        return None
+        return activity_log.hindrance(view)
     if view.volume.status.growing_to is not None:
         small = _grown(view)
         return (_cannot_follow(view) or small) if small is not None else None
@@ -89,7 +91,8 @@ def _cannot_follow(view: VolumeView) -> Wait | None:
 
 def is_due(view: VolumeView) -> bool:
     """Whether a growth is asked for, and every disk is large enough for it."""
-    return asked_size(view) is not None and _grown(view) is None
+    begun = view.volume.status.growing_to is not None
+    return begun and asked_size(view) is not None and _grown(view) is None
 
 
 def may_grow(view: VolumeView, transition: Transition) -> Wait | None:
@@ -158,20 +161,24 @@ def patience_left(transition: Transition, now: datetime) -> float | None:
 
 
 def _grown(view: VolumeView) -> Wait | None:
-    """Whether some disk is not as large as it has to be."""
+    """Whether some disk is not as large as it has to be, but for the last: that one grows when DRBD is told."""
     asked = asked_size(view)
     if asked is None:
         return None
     small = [
         replica.name
         for replica in _with_copy(view)
-        if replica.logical_volume is None
-        or int(replica.logical_volume.status.actual_size or 0) < backing_size(view, replica, asked)
+        if replica.logical_volume is None or (not is_last(view, replica) and _is_small(view, replica, asked))
     ]
     if not small:
         return None
     blockers = tuple(Blocker("ReplicatedVolumeReplica", name) for name in small)
     return Wait("WaitingForDisks", f"the disks of {named(view, small)} have not grown yet", blockers)
+
+
+def _is_small(view: VolumeView, replica: ReplicaView, asked: int) -> bool:
+    assert replica.logical_volume is not None
+    return int(replica.logical_volume.status.actual_size or 0) < backing_size(view, replica, asked)
 
 
 def stops_users(view: VolumeView) -> Wait | None:

@@ -11,6 +11,7 @@
 | misplaced             | moved away from a node, or a volume group, that is not in the pool any more              |
 | a drive that leaves   | moved away from it when its turn has come (``quorate.volumes.evacuation``)               |
 | the broker's marker   | moved: BROKEN or FAULTY, on the replica itself                                           |
+| unusable metadata     | a disk that grew and lost its power too early: removed while all other copies serve      |
 | a copy without place  | the tie-breaker moves from the only node with a disk for it, if there is one for itself  |
 
 What is deleted cannot be taken back, and whoever is in use cannot leave. So a replica that is to be moved stays until
@@ -32,6 +33,7 @@ from typing import Final
 
 from quorate.api import annotation_keys
 from quorate.api.conditions.lvm import LogicalVolumeFailure
+from quorate.api.conditions.rvr import ConfigurationAdjusted
 from quorate.api.maintenance.action import Marker
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
@@ -89,11 +91,19 @@ class Fate(Enum):
     MISPLACED = "Misplaced"
     DRIVE_LEAVES = "DriveLeaves"
     MARKED = "Marked"
+    METADATA_UNUSABLE = "MetadataUnusable"
     GIVES_WAY = "GivesWay"
 
 
 #: Moved to another place, and removed once it is not needed.
-_MOVED: Final = (Fate.NODE_LOST, Fate.EVACUATED, Fate.MISPLACED, Fate.DRIVE_LEAVES, Fate.MARKED)
+_MOVED: Final = (
+    Fate.NODE_LOST,
+    Fate.EVACUATED,
+    Fate.MISPLACED,
+    Fate.DRIVE_LEAVES,
+    Fate.MARKED,
+    Fate.METADATA_UNUSABLE,
+)
 _BAD_MARKERS: Final = (Marker.DISK_BROKEN, Marker.DISK_FAULTY)
 
 
@@ -185,6 +195,8 @@ def fate_of(view: VolumeView, replica: ReplicaView, now: datetime) -> Fate | Non
         return Fate.DRIVE_LEAVES
     if replica.replica.metadata.annotations.get(annotation_keys.MARKER) in _BAD_MARKERS:
         return Fate.MARKED
+    if _is_refused(view, replica):
+        return Fate.METADATA_UNUSABLE
     if view.is_misplaced(replica):
         return Fate.MISPLACED
     return Fate.GIVES_WAY if replica.type is ReplicaType.TIE_BREAKER and _gives_way(view, replica) else None
@@ -221,6 +233,7 @@ def _diskful(view: VolumeView, promise: Layout, fates: Mapping[ReplicaName, Fate
     if not missing:
         yield from _barred(view)
     yield from _useless(view, counted, fates)
+    yield from _refused(view, counted, fates)
     yield from _moved(view, promise, counted, fates)
     if len(staying) > promise.diskful and all(replica.name not in fates for replica in counted):
         spare = _spare(view, staying, promise.diskful)
@@ -275,6 +288,24 @@ def _useless(view: VolumeView, counted: list[ReplicaView], fates: Mapping[Replic
         lost = evacuation is not None and evacuation.lost and has_lost_its_disk(view, replica.name)
         if lost and not _is_kept_waiting(view, replica):
             yield _deletion(replica, fate.value, "its drive gives nothing any more, and there is no other place")
+
+
+def _is_refused(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether its disk cannot be attached any more, because it grew and lost its power too early."""
+    error = replica.replica.status.drbd.errors.last_adjustment_error
+    refused = error is not None and error.reason == ConfigurationAdjusted.METADATA_UNUSABLE.code
+    return refused and replica.fresh and replica.member is not None and has_lost_its_disk(view, replica.name)
+
+
+def _refused(view: VolumeView, counted: list[ReplicaView], fates: Mapping[ReplicaName, Fate]) -> Iterator[Request]:
+    """Those that are of no use where they are, and would be in their successor's way: while all other copies serve."""
+    good = set(good_copies(view))
+    for replica in counted:
+        if fates.get(replica.name) is not Fate.METADATA_UNUSABLE or _is_in_use(view, replica):
+            continue
+        others = {each.name for each in counted if each is not replica and each.member is not None}
+        if others and others <= good and is_serving(view):
+            yield _deletion(replica, "MetadataUnusable", "its metadata cannot be used, and all other copies are good")
 
 
 def _is_paused(replica: ReplicaView) -> bool:

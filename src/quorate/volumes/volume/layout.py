@@ -11,6 +11,7 @@ from quorate.api.storage.datamesh import Member
 from quorate.api.storage.drbd import ReplicaType, Role
 from quorate.placement.layout import text
 from quorate.volumes.naming import named
+from quorate.volumes.resize.activity_log import is_proven
 from quorate.volumes.view import ReplicaView, VolumeView
 
 _KIB = 1024
@@ -36,9 +37,15 @@ def membership_layout(view: VolumeView) -> str:
 
 
 def actual_size(view: VolumeView) -> Quantity | None:
-    """The smallest usable size among diskful members, by those that are heard; as it was while nobody is."""
+    """The smallest usable size among diskful members, by those that are heard; as it was while nobody is.
+
+    More than before is told only when it would outlast a power loss: whoever grew has its activity log.
+    """
+    known = view.volume.status.actual_size
     sizes = [
         replica.report.devices[0].size * _KIB
+        if known is None or is_proven(replica)
+        else min(replica.report.devices[0].size * _KIB, int(known))
         for replica in view.replicas
         if replica.member is not None
         and replica.member.type is ReplicaType.DISKFUL
@@ -46,7 +53,6 @@ def actual_size(view: VolumeView) -> Quantity | None:
         and replica.report.devices
         and replica.report.devices[0].size
     ]
-    known = view.volume.status.actual_size
     if not sizes or (known is not None and int(known) == min(sizes)):
         return known
     return Quantity.of_bytes(min(sizes))

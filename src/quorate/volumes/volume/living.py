@@ -20,6 +20,7 @@ from quorate.volumes.life import Advance
 from quorate.volumes.naming import named
 from quorate.volumes.places import Places
 from quorate.volumes.replica.leaving import accepts_data_loss
+from quorate.volumes.resize import activity_log
 from quorate.volumes.settling import young
 from quorate.volumes.view import VolumeView
 from quorate.volumes.volume import leftovers
@@ -65,13 +66,15 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         *room.writes,
         *comparison.writes(view, now),
         *yielding.writes(view),
+        *activity_log.writes(view, now, locking.locks_of(view)),
     )
     wait = _no_free_id(view, asked) or next(iter(asked.waits), None) or _no_place(found) or resize.hindrance(view, room)
+    later = (asked.again, tidying, *_look_again(view, now))
     return Outcome(
         asked.waiting or status,
         writes=_one_per_object(writes),
         wait=wait,
-        again=min((each for each in (asked.again, tidying, *_look_again(view, now)) if each), default=None),
+        again=min((each for each in later if each), default=None),
         spent_annotations=() if consent else asked.spent_annotations,
         event=_meant_for_nobody(view, asked),
         told=tuple(_deleted(view, asked)),
@@ -80,7 +83,8 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
 
 def _look_again(view: VolumeView, now: datetime) -> tuple[float | None, ...]:
     """Seconds until something is due by time alone."""
-    return yielding.look_again(view, now), comparison.look_again(view, now), doubts.look_again(view, now)
+    asked = (yielding, comparison, doubts, activity_log)
+    return tuple(each.look_again(view, now) for each in asked)
 
 
 def _deleted(view: VolumeView, asked: Advance) -> Iterator[PlanEvent]:

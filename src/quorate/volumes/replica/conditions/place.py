@@ -17,6 +17,7 @@ from quorate.disks.requests import amount
 from quorate.volumes.places import in_the_way
 from quorate.volumes.replica import disk
 from quorate.volumes.replica.subject import Subject
+from quorate.volumes.sizes import size_needed
 
 #: Why the agent has no address to give, by the reason in ``errors.lastConfigError``.
 _WHY_NO_ADDRESS: Final = {
@@ -89,7 +90,7 @@ def backing_volume_ready(subject: Subject) -> Verdict:
         return BackingVolumeReady.NOT_APPLICABLE()
     if not replica.scheduled:
         return BackingVolumeReady.PENDING_SCHEDULING()
-    volume, needed = replica.logical_volume, disk.size_needed(view, replica)
+    volume, needed = replica.logical_volume, size_needed(view, replica)
     if volume is None:
         has = disk.granted(replica)
         if needed is not None and has < needed:

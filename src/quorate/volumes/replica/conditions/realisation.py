@@ -116,12 +116,18 @@ def _failures(subject: Subject) -> Iterator[tuple[Reason, CommandError]]:
         yield adjusted.STATUS_CHECK_FAILED, errors.last_status_error
     adjustment = errors.last_adjustment_error
     if adjustment is not None:
-        up = " up " in f" {adjustment.command} "
-        yield adjusted.RESOURCE_UP_FAILED if up else adjusted.CONFIGURATION_ADJUST_FAILED, adjustment
+        yield _of_adjustment(adjustment), adjustment
     if errors.last_promotion_error is not None:
         yield adjusted.PROMOTION_DEMOTION_FAILED, errors.last_promotion_error
     if errors.last_resize_error is not None:
         yield adjusted.RESIZE_FAILED, errors.last_resize_error
+
+
+def _of_adjustment(error: CommandError) -> Reason:
+    if error.reason == ConfigurationAdjusted.METADATA_UNUSABLE.code:
+        return ConfigurationAdjusted.METADATA_UNUSABLE
+    up = " up " in f" {error.command} "
+    return ConfigurationAdjusted.RESOURCE_UP_FAILED if up else ConfigurationAdjusted.CONFIGURATION_ADJUST_FAILED
 
 
 def _of_metadata(error: CommandError) -> Reason:
