@@ -109,3 +109,31 @@ def test_the_layouts_are_many_and_have_everything(tmp_path: Path) -> None:
         Member(TIE_BREAKER, hidden=True),
     }
     assert {len(layout) for layout in LAYOUTS} == set(range(1, 9))
+
+
+SHOWN = """resource "pvc-1" { options { auto-promote no; quorum majority; quorum-minimum-redundancy 1;
+on-no-quorum suspend-io; on-no-data-accessible suspend-io; on-suspended-primary-outdated force-secondary; }
+_this_host { node-id 0; volume 0 { device minor 1000; disk "/dev/vg0/pvc-1-0"; meta-disk internal; disk { SIZE } } } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("in_the_file", "in_the_kernel", "expected"),
+    [
+        ("", "", []),
+        ("", "size 65536s;", ["resize 1000", "check-resize 1000"]),
+        ("size 65536s;", "", ["resize 1000 --size=65536s", "check-resize 1000"]),
+        ("size 65536s;", "size 65536s;", []),
+        ("size 131072s;", "size 65536s;", ["resize 1000 --size=131072s", "check-resize 1000"]),
+        ("size 65536s;", "size 131072s;", ["resize 1000 --size=65536s", "check-resize 1000"]),
+    ],
+)
+def test_a_size_in_the_file_would_make_every_adjust_a_resize(
+    tool: Drbdadm, tmp_path: Path, in_the_file: str, in_the_kernel: str, expected: list[str]
+) -> None:
+    """Why there is none in ours (decision 0020): it copies where the file has more, and cuts off where it has less."""
+    file, shown = written(tmp_path, (Member(DISKFUL),), 0), tmp_path / "shown"
+    file.write_text(file.read_text().replace("meta-disk internal;", f"meta-disk internal; disk {{ {in_the_file} }}", 1))
+    shown.write_text(SHOWN.replace("SIZE", in_the_kernel))
+    ran = tool.would_run("adjust", file, node(0), VOLUME, shown=shown)
+    assert [" ".join(words[1:]) for words in ran if "resize" in words[1]] == expected

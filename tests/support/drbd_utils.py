@@ -32,15 +32,21 @@ class Drbdadm:
         """What an agent does before it uses a file."""
         return self._run("-c", "/dev/null", "--config-to-test", str(file), "sh-nop")
 
-    def would_run(self, command: str, file: Path, node: str, resource: str) -> list[list[str]]:
-        """The commands of ``drbdadm up`` or ``adjust`` on that node, each without the path of its program."""
-        said = self._run("-c", str(file), "--dry-run", command, resource, node=node)
+    def would_run(
+        self, command: str, file: Path, node: str, resource: str, *, shown: Path | None = None
+    ) -> list[list[str]]:
+        """The commands of ``drbdadm up`` or ``adjust`` on that node, each without the path of its program.
+
+        ``shown``: what ``drbdsetup show`` would say; otherwise the kernel has nothing.
+        """
+        said = self._run("-c", str(file), "--dry-run", command, resource, node=node, shown=shown)
         assert said.exit_code == 0, said
         commands = [_words(line) for line in said.stdout.splitlines()]
         return [[Path(words[0]).name, *words[1:]] for words in commands]
 
-    def _run(self, *arguments: str, node: str = "") -> Said:
+    def _run(self, *arguments: str, node: str = "", shown: Path | None = None) -> Said:
         environ = {"PATH": os.environ["PATH"], "LC_ALL": "C", **({"__DRBD_NODE__": node} if node else {})}
+        environ |= {"FAKE_DRBDSETUP_SHOW": str(shown)} if shown is not None else {}
         done = subprocess.run(
             [self._program, *arguments], capture_output=True, text=True, env=environ, timeout=30, check=False
         )

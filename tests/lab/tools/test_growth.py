@@ -166,6 +166,23 @@ def test_what_create_md_repairs_is_copied_anew(three: Three) -> None:
     assert three.size(3) == 63
 
 
+def test_when_all_are_refused_log_blocks_written_by_hand_bring_them_back(three: Three) -> None:
+    """docs/operating.md: what every copy has is there; nothing is marked, so the others are made anew afterwards."""
+    three.grow()
+    three.lose_power(3, 2, 1)
+    assert [three.up(n).exit_code for n in three.nodes] == [1, 1, 1]
+    block = bytes.fromhex("69cb65a200000000709cc651ffff").ljust(4096, b"\0")
+    for node in three.nodes.values():
+        node.host.files["/tmp/block"] = block
+        for back in range(2, 10):
+            node.run(f"dd if=/tmp/block of=/dev/vg0/r bs=4096 seek={64 * 256 - back} count=1 oflag=direct conv=notrunc")
+        node.run("drbdadm adjust r")
+    three.wait(20)
+    assert [three.disk(n) for n in three.nodes] == ["UpToDate"] * 3
+    assert [three.size(n) for n in three.nodes] == [63] * 3
+    three.nodes[1].run("drbdadm primary r")
+
+
 def test_a_growth_at_a_reconnect_leaves_no_log_either(three: Three) -> None:
     three.nodes[3].run("drbdadm disconnect r")
     three.wait(3)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from quorate.api.storage import DRBDResourceOperation, ReplicatedVolumeReplica
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.kernel import BlockDevice, Kernel
+from quorate.lab.kernel.io import IoState
 from tests.volumes.attach.stories import FIVE, NAMES, Story
 from tests.volumes.laboratory import volume_lab
 from tests.volumes.resize.test_in_the_lab import LARGE, MIB, blocks_that_differ, until_grown
@@ -65,6 +67,15 @@ class Growth:
     def all_disks_are_larger(self) -> bool:
         """And DRBD is not: from here on it grows by itself when links come back."""
         return all(backing > LARGE > size * 1024 for backing, size, _ in self.states[-1])
+
+    def disk_state(self, node: str) -> str:
+        return str(self._kernel(node).status("v")[0]["devices"][0]["disk-state"])
+
+    def lose_log(self, node: str) -> None:
+        """As a growth leaves it that nobody looked after: what was active stays so."""
+        disk = self._disk(node)
+        assert disk is not None
+        disk.metadata[disk.size].has_log = False
 
     def _is_standing(self, node: str) -> bool:
         return any(each["role"] == "Primary" and each["suspended"] for each in self._kernel(node).status("v"))
@@ -195,3 +206,37 @@ def test_power_that_is_lost_at_any_step_costs_no_copy(
 
     assert each_step(main) >= 3
     assert len(refused) <= 1, refused
+
+
+@pytest.mark.parametrize("attached", [True, False], ids=["attached", "detached"])
+def test_members_that_grew_under_an_older_version_are_found_and_mended_one_at_a_time(attached: bool) -> None:
+    """They have no log, and nothing says that they ever had one."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            story = await Story.of(lab, THREE)
+            growth = await begun(story, attached=attached)
+            await until_grown(story)
+            await lab.sleep(30)
+            for node in growth.nodes:
+                growth.lose_log(node)
+            for replica in await lab.replicas():
+                patch = {"drbd": {"actual": {"activityLogAt": None}}}
+                await lab.store.patch_status(ReplicatedVolumeReplica, replica.name, patch=patch)
+            away = 0
+            for at in range(600):
+                user = growth.nodes[-1]
+                if attached:
+                    assert story.begin_write(user, f"{at}", 4096 * (at % 64)).state is IoState.DONE
+                states = [growth.disk_state(node) for node in growth.nodes]
+                away = max(away, sum(state != "UpToDate" for state in states))
+                if all(growth.state(node)[2] for node in growth.nodes):
+                    break
+                await lab.sleep(0.5)
+            assert all(growth.state(node)[2] for node in growth.nodes)
+            assert away <= (1 if attached else 0)
+            await lab.sleep(120)
+            assert not (await lab.store.list(DRBDResourceOperation)).items
+            assert not any(each.status.drbd.actual.activity_log_missing for each in await lab.replicas())
+
+    run(main, seed=3)

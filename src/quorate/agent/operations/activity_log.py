@@ -1,11 +1,8 @@
 """RenewActivityLog: a disk that grew gets the activity log that DRBD did not write (``replica.activity_log``).
 
-| Primary is     | then                                                                                                |
-|----------------|-----------------------------------------------------------------------------------------------------|
-| nobody         | this member is, for as long as it takes to read the last block and write it back: every member that |
-|                | is connected has its log then                                                                       |
-| this member    | the number of the log's extents is changed, and back: the next write of its user is noted in it     |
-| another member | links down, disk detached, attached, links up, in this order: attaching writes a new log            |
+- Links down, disk detached, attached, links up, in this order: attaching writes a new log (k4_c 9, k4_d 11, 13).
+- A Primary cannot do that. The number of its log's extents is changed, and back: the next write of its user, wherever
+  it is, is noted in the log (k4_d 9').
 
 Never ``detach`` while connected to a Primary: without a log the disk cannot be attached again (k4_a, k4_d).
 """
@@ -16,9 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from quorate.agent.operations.case import PURPOSE, Case, Ruling, failed, failed_command, pending, running, succeeded
-from quorate.agent.operations.zeroing import role
-from quorate.agent.replica.commands import UP_SILENCE, write_back
-from quorate.agent.replica.kernel import all_established, anyone_primary, device, disk_state, is_primary
+from quorate.agent.replica.commands import UP_SILENCE
+from quorate.agent.replica.kernel import all_established, device, disk_state, is_primary
 from quorate.agent.replica.report import peer_devices
 from quorate.agent.steps import Run, kernel_of
 from quorate.api.storage.drbd import DiskState
@@ -53,18 +49,9 @@ def go_on(case: Case, now: datetime) -> Ruling:
 
 
 def commands(case: Case) -> tuple[Run, ...]:
-    """By who is Primary."""
-    status, shown, minor = case.status, device(case.status), case.config.device_minor
-    assert status is not None
-    assert shown is not None
-    assert minor is not None
-    if not anyone_primary(status):
-        return (
-            role(case, "primary", RENEW),
-            write_back(minor, shown.size * 1024, RENEW, case.about),
-            role(case, "secondary", BACK),
-        )
-    if is_primary(status):
+    """By its role."""
+    minor = case.config.device_minor
+    if is_primary(case.status):
         sizes = zip(_AL_EXTENTS, (RENEW, BACK), strict=True)
         return tuple(
             _drbdsetup(case, purpose, "disk-options", minor, f"--al-extents={size}") for size, purpose in sizes

@@ -69,14 +69,13 @@ def commands(case: Case) -> tuple[Run, ...]:
         return ()
     path = f"/dev/drbd{case.config.device_minor}"
     return (
-        role(case, "primary", PROMOTE),
+        _role(case, "primary", PROMOTE),
         zeros(path, part.start, end - part.start, ZERO, about=case.about),
-        role(case, "secondary", DEMOTE),
+        _role(case, "secondary", DEMOTE),
     )
 
 
-def role(case: Case, verb: str, purpose: str) -> Run:
-    """Make it Primary, or Secondary."""
+def _role(case: Case, verb: str, purpose: str) -> Run:
     argv = ("drbdadm", "-c", case.file, verb, case.resource)
     return Run(argv, purpose, case.about, changes=(kernel_of(case.resource),))
 

@@ -6,11 +6,11 @@ usable activity log found"), and with it every copy, if all lose it (facts: drbd
 
 So the log is read, from the disk itself, each time the device has another size than it was last read at. What was
 found is reported (``activityLogAt``, ``activityLogMissing``), and the growth is told to nobody before every member has
-its log (``volumes.resize``). What makes one, on all members at once, is a write into the new space:
+its log (``volumes.resize``). A write into the new space makes one, on all members at once; attaching a disk anew, too:
 
-| nobody is Primary      | an operation makes this member Primary for the moment that the write takes        |
-| this member is Primary | its last block is read and written back, while nobody was told of the new space   |
-| another one is         | that does; if this one still has none, an operation attaches its disk anew        |
+| this member is Primary | its last block is read and written back, while nobody was told of the new space |
+| another one is         | that does; if this one still has none, an operation attaches its disk anew      |
+| nobody is              | an operation attaches its disk anew                                             |
 
 The block is written back in one command, and only while this agent knows the size from before the growth: a volume
 that grew under another version is in use, and nothing is written there beside its users.

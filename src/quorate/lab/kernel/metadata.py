@@ -201,6 +201,15 @@ def runs(device: BlockDevice, start: int, end: int) -> Iterator[tuple[int, int, 
     yield from device.contents.runs(max(start, last), max(end, last)) if end > last else ()
 
 
+def note_log(device: BlockDevice, offset: int, written: Hashable) -> None:
+    """Somebody has written to the device itself: a block of a log, by hand, is one in which nothing is noted."""
+    found = find(device)
+    block = offset // BLOCK - (device.size // BLOCK - _SUPERBLOCKS - _LOG_BLOCKS)
+    if found is not None and 0 <= block < _LOG_BLOCKS and isinstance(written, bytes) and written.startswith(LOG_MAGIC):
+        found.has_log = True
+        found.activity_log.clear()
+
+
 def wipe(device: BlockDevice) -> bool:
     """Remove the signature at the present end (wipe-md, lvcreate --wipesignatures); False if there was none."""
     return device.metadata.pop(device.size, None) is not None

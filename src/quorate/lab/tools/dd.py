@@ -196,6 +196,7 @@ def _write_device(order: _Order, device: BlockDevice, offset: int, runs: list[_R
         raise _Failed(f"error writing '{order.destination}': Input/output error")
     for length, tag in runs:
         device.write(offset, length, tag)
+        kernel_metadata.note_log(device, offset, tag)
         offset += length
 
 

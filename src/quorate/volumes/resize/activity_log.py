@@ -8,7 +8,7 @@ Where it is missing:
 |----------------|----------------------------------------------------|---------------------------------------------|
 | in use         | its user's member knows the size before the growth | its agent writes a block back, by itself    |
 |                | it does not: it grew under another version         | one member after the other, the user's last |
-| used by nobody |                                                    | one member, for all                         |
+| used by nobody |                                                    | one member after the other                  |
 
 The last two are a DRBDResourceOperation, one at a time, and only while all are connected, nothing is copied, nobody's
 node or drive is locked, and enough copies are left without the one whose disk is attached anew.
@@ -132,7 +132,7 @@ def _are_marked(view: VolumeView) -> bool:
 def _why_not(view: VolumeView, found: list[ReplicaView]) -> str:
     users = using(view)
     if not users:
-        return "a block of it is written back"
+        return "its disks are attached anew, one after the other"
     if any(_writes_itself(view.replica(member.name)) for member in users):
         return "a block is written back where it is in use"
     if not _can_do_without_one(view):
@@ -148,13 +148,13 @@ def _operations(view: VolumeView) -> list[DRBDResourceOperation]:
 
 
 def _is_over(view: VolumeView, operation: DRBDResourceOperation, now: datetime) -> bool:
-    status = operation.status
+    status, without = operation.status, {each.name for each in lacking(view)}
+    if operation.spec.drbd_resource_name not in without:
+        return status.phase is not OperationPhase.RUNNING
     if status.phase in _FINAL:
-        return not lacking(view) or not (
-            status.completed_at and left_of(PAUSE.total_seconds(), status.completed_at, now)
-        )
+        return status.completed_at is None or not left_of(PAUSE.total_seconds(), status.completed_at, now)
     # What has not begun holds up nobody who wants to use the volume.
-    return status.phase is not OperationPhase.RUNNING and (bool(served(view)) != bool(using(view)) or not lacking(view))
+    return status.phase is not OperationPhase.RUNNING and bool(served(view)) != bool(using(view))
 
 
 def _made(view: VolumeView, replica: ReplicaView) -> DRBDResourceOperation:
