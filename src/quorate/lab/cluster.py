@@ -20,17 +20,19 @@ from quorate.lab.faults import Fault
 from quorate.lab.kernel import World
 from quorate.lab.kernel.races import Race
 from quorate.lab.layout import Layout
+from quorate.lab.machine import LabMachine
 from quorate.lab.node import SimulatedNode
 
 
 class Cluster:
     """Nodes with power and working links. Their agents start with :meth:`running`."""
 
-    def __init__(self, layout: Layout, *, clock: Clock, seed: int = 0) -> None:
+    def __init__(self, layout: Layout, *, clock: Clock, seed: int = 0, machine: type[LabMachine] = LabMachine) -> None:
+        """``machine`` is what agents see of their node: a subclass may listen."""
         self.seed = seed
         self.world = World(seed, clock.now())
         self.driver = Driver(self.world, clock)
-        self.nodes = {plan.name: SimulatedNode(plan, self.driver, f"lab/{seed}") for plan in layout.plans()}
+        self.nodes = {plan.name: SimulatedNode(plan, self.driver, f"lab/{seed}", machine) for plan in layout.plans()}
         self.plans = tuple(node.plan for node in self.nodes.values())
         #: Directions that are cut: from a node to another.
         self.cut: set[tuple[str, str]] = set()

@@ -64,8 +64,9 @@ class AgentProcess:
 class SimulatedNode:
     """A node of the lab. ``start_agent`` once it has a store to report to."""
 
-    def __init__(self, plan: NodePlan, driver: Driver, seed: str) -> None:
+    def __init__(self, plan: NodePlan, driver: Driver, seed: str, machine: type[LabMachine] = LabMachine) -> None:
         self.plan = plan
+        self._machine = machine
         self.host = Host(driver.world, plan.name, (plan.address,))
         self.interference = Interference()
         self.host.lateness = self.interference.lateness
@@ -137,7 +138,7 @@ class SimulatedNode:
         assert self._store is not None
         plug = Plug(self._store, self.name)
         plug.connected = self._reaches_api
-        machine = LabMachine(self.host, self._driver, self.interference, self._random)
+        machine = self._machine(self.host, self._driver, self.interference, self._random)
         agent = Agent(
             plug,
             machine,

@@ -104,6 +104,8 @@ class Recording(msgspec.Struct, frozen=True):
     about: str = ""
     kernel: str = ""
     utils: str = ""
+    #: Whether the machines keep their files over a power loss. The first recorders booted theirs from an image.
+    files_kept: bool = False
     #: Steps of kinds that nobody here compares (a kernel log, a verdict, a note), by kind: how many.
     others: dict[str, int] = {}
 

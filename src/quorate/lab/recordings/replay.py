@@ -100,7 +100,7 @@ class Replay:
         self._last_cut = 0.0
         self._began = 0.0
         for name in sorted({*_NODES, *recording.nodes()}):
-            self._hosts[name] = _host(self._world, name)
+            self._hosts[name] = _host(self._world, name, volatile_root=not recording.files_kept)
         for name, tenant in before.tenants(recording).items():
             before.settle(self._hosts[name], tenant)
         for name, names in drives.items():
@@ -281,11 +281,11 @@ def _forgetting(streams: dict[str, list[str]], name: str) -> Callable[[], None]:
     return forget
 
 
-def _host(world: World, name: str) -> Host:
-    """A machine as the recorded ones were: booted from an image, with one drive that is the volume group vg0."""
+def _host(world: World, name: str, *, volatile_root: bool) -> Host:
+    """A machine as the recorded ones were: with one drive that is the volume group vg0."""
     number = name.removeprefix("n")
     address = f"10.77.0.{number}" if number.isdecimal() else f"10.77.1.{len(world.nodes) + 1}"
-    host = Host(world, name, [address], volatile_root=True)
+    host = Host(world, name, [address], volatile_root=volatile_root)
     host.insert_drive(Drive(serial=f"LAB-{name}", size=_DRIVE))
     _expect(host.execute(["vgcreate", "vg0", "/dev/sda"]))
     return host
