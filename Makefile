@@ -69,6 +69,14 @@ bench: install apiserver  ## Measure; results go to bench/RESULTS.md
 	$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench
 
+.PHONY: metal
+metal: install  ## Play on booted machines: make metal SCENARIOS='grow*' (docs/metal.md)
+	$(BIN)/python -m metal $(SCENARIOS)
+
+.PHONY: metal-list
+metal-list: install  # Which scenarios there are.
+	$(BIN)/python -m metal --list $(SCENARIOS)
+
 .PHONY: crds
 crds: install  ## Write deploy/crds and the page of conditions from the types
 	$(BIN)/python -m quorate.api.generate
@@ -86,4 +94,4 @@ requirements: install  ## Pin the newest versions of what requirements/*.in name
 .PHONY: clean
 clean:  ## Remove what the tools made; .venv and data stay
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find src tests bench -name __pycache__ -type d -exec rm -rf {} +
+	find src tests bench metal -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Machines that this host boots by itself, under qemu."""
