@@ -179,6 +179,29 @@ async def in_flight(stage: Stage, *, sync: bool) -> None:
     await resource.end()
 
 
+async def in_flight_failed_first(stage: Stage) -> None:
+    """E1, its window closed: I/O is held after the cut and failed before links heal. What is its writer told?"""
+    resource = await formed(stage, "2D+1TB")
+    machines, (primary, second) = stage.machines, resource.diskful
+    await machines.isolate(primary)
+    write = await resource.begin_write(primary, 100, "a")
+    await resource.until_suspended(primary)
+    stage.answer("suspend-io", (await machines.run(primary, f"drbdadm suspend-io {resource.name}/0")).exit)
+    said = await machines.run(primary, f"drbdadm secondary --force {resource.name}", seconds=20)
+    stage.answer("secondary --force before links heal", said.exit)
+    stage.answer("the write in flight, then", (await write.said(10)).exit)
+    await resource.until_promoted(second)
+    stage.hold("the other copy takes writes", await resource.write(second, 200, "b"))
+    await machines.heal()
+    await machines.sleep(5)
+    stage.answer("resume-io afterwards", (await machines.run(primary, f"drbdadm resume-io {resource.name}/0")).exit)
+    stage.answer("the write in flight, in the end", (await write.said(10)).exit)
+    await resource.until_good(resource.diskful)
+    stage.answer("disks that have the write in flight", await resource.holders(100, "a"))
+    stage.hold("both have the new primary's write", await resource.holders(200, "b") == resource.diskful)
+    await resource.end()
+
+
 async def _lacking_everywhere(resource: Resource, blocks: list[int], tag: str) -> list[list[int]]:
     lacking = await resource.compare(blocks, tag)
     return [lacking.get(node, []) for node in resource.diskful]
@@ -311,6 +334,9 @@ SCENARIOS = (
     ),
     _kernel("in-flight-plain", "2D+1TB: the write in flight at a cut, O_DIRECT", partial(in_flight, sync=False)),
     _kernel("in-flight-dsync", "2D+1TB: the write in flight at a cut, O_DSYNC", partial(in_flight, sync=True)),
+    _kernel(
+        "in-flight-failed-first", "2D+1TB: the write in flight is failed before links heal", in_flight_failed_first
+    ),
     _kernel(
         "diskless-primary", "2D, used without a disk: one disk is detached", partial(held_diskless_primary, hold=False)
     ),

@@ -272,6 +272,31 @@ async def drive_under_volume(stage: Stage) -> None:
     await end(stage, node)
 
 
+async def copy_lost_under_access(stage: Stage) -> None:
+    """2D, used on a node without a copy; one copy's disk is detached by force (E4): held, brought back, let go."""
+    await begin(stage, "2D")
+    copies, _ = await homes(stage)
+    user = next(each for each in stage.machines.nodes if each not in copies)
+    await detach(stage, copies[0])
+    device = await attach(stage, user)
+    writer = await write(stage, user, device, "a")
+    minor = device.removeprefix("/dev/drbd")
+    detached = stage.machines.now()
+    await stage.machines.run(copies[1], f"drbdsetup detach {minor} --force")
+    await stage.machines.sleep(10)
+    window = [
+        each for each in writer.writes if each.result == "ok" and each.began > detached and each.ended < detached + 3
+    ]
+    stage.answer("writes acknowledged in the first three seconds after the detach", len(window))
+    await until_whole(stage)
+    await stage.machines.sleep(2)
+    stage.hold("its writer goes on in the end", writer.writes[-1].began > stage.machines.now() - 5)
+    await writer.stop()
+    await stage.machines.sleep(1)
+    await compare(stage, writer)
+    await end(stage, user)
+
+
 async def agents_die(stage: Stage, level: str) -> None:
     """Every agent dies before and after each of its commands, through a whole life."""
     await stage.machines.kill_agents_at_commands(stage.machines.nodes)
@@ -353,6 +378,7 @@ SCENARIOS = (
         for who in ("user", "other")
         for index, after in enumerate((0.5, 2.0, 5.0), 1)
     ),
+    _volume("access-copy-lost", "2D used without a copy: a disk is detached by force", copy_lost_under_access),
     _volume("replaced", "2D: a replica is deleted and made anew elsewhere", replaced),
     _volume("drive-under-volume", "2D: the drive under a copy is pulled and replaced", drive_under_volume, seconds=600),
     *(
