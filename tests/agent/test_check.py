@@ -46,6 +46,7 @@ WELL = Facts(
     },
     module_loaded="9.2.9",
     module_on_disk="9.2.9",
+    transport_loaded=True,
     usermode_helper="disabled",
     usermode_helper_at_load="disabled",
     drbd_service="disabled, inactive",
@@ -59,6 +60,7 @@ WELL = Facts(
     own_addresses=("10.0.0.1",),
     ports=range(7000, 8000),
     free_ports=990,
+    local_ports=range(32768, 61000),
 )
 WELL_KNOWN = ClusterFacts(node_known=True, internal_addresses=("10.0.0.1",))
 
@@ -124,6 +126,18 @@ def test_without_an_api_server_nothing_is_said_of_it() -> None:
         ({"smartctl": None}, "smartctl", State.MISSING, True),
         ({"ledctl": None}, "ledctl", State.MISSING, False),
         ({"module_loaded": "8.4.11"}, "DRBD module", State.WRONG, True),
+        ({"transport_loaded": False, "transport_on_disk": True}, "DRBD links", State.OK, True),
+        ({"transport_loaded": False}, "DRBD links", State.MISSING, True),
+        ({"local_ports": range(1024, 61000)}, "local ports", State.WRONG, False),
+        ({"local_ports": range(7999, 61000)}, "local ports", State.WRONG, False),
+        ({"local_ports": range(8000, 61000)}, "local ports", State.OK, False),
+        (
+            {"local_ports": range(1024, 61000), "reserved_ports": frozenset(range(7000, 8000))},
+            "local ports",
+            State.OK,
+            False,
+        ),
+        ({"local_ports": None}, "local ports", State.WRONG, False),
         ({"module_loaded": None}, "DRBD module", State.OK, True),
         ({"module_loaded": None, "module_on_disk": "8.4.11"}, "DRBD module", State.WRONG, True),
         ({"module_loaded": None, "module_on_disk": None}, "DRBD module", State.MISSING, True),
@@ -280,6 +294,7 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
             ("systemctl", "is-enabled", "drbd.service"): Completed(1, "disabled\n"),
             ("systemctl", "is-active", "drbd.service"): Completed(3, "inactive\n"),
             ("modprobe", "-n", "-q", "crypto-sha1"): "",
+            ("modprobe", "-n", "-q", "drbd_transport_tcp"): "",
             ("modprobe", "-n", "-q", "crypto-sha256"): Completed(1, ""),
             ("lvmconfig", "devices/global_filter"): 'global_filter=["r|^/dev/drbd.*|"]\n',
             ("lvmconfig", "devices/use_devicesfile"): "use_devicesfile=0\n",
@@ -290,6 +305,8 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
         {
             "/proc/drbd": "version: 9.2.9 (api:2/proto:86-122)\nGIT-hash: x\n",
             "/proc/crypto": "name : sha256\n",
+            "/proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n",
+            "/proc/sys/net/ipv4/ip_local_reserved_ports": "7000-7001,7005\n",
             "/etc/modprobe.d/drbd.conf": "options drbd usermode_helper=disabled\n",
             "/etc/modprobe.d/notes.txt": "options drbd usermode_helper=/bin/true\n",
             "/var/lib/quorate/drbd.d": "",
@@ -316,6 +333,7 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
         },
         module_loaded="9.2.9",
         module_on_disk="9.2.9",
+        transport_on_disk=True,
         usermode_helper=None,
         usermode_helper_at_load="disabled",
         drbd_service="disabled, inactive",
@@ -330,6 +348,8 @@ async def test_a_whole_machine_is_looked_at_and_left_as_it_was() -> None:
         own_addresses=("10.0.0.1",),
         ports=range(7000, 7005),
         free_ports=3,
+        local_ports=range(32768, 61000),
+        reserved_ports=frozenset({7000, 7001, 7005}),
     )
 
 

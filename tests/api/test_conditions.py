@@ -85,8 +85,8 @@ def test_a_reason_that_the_seeds_name_is_declared(condition: type[ConditionType]
         (
             rvr,
             (
-                "Scheduled AddressConfigured BackingVolumeReady InitialSync DevicesReady ConfigurationAdjusted"
-                " Configured DRBDConfigured Quorum InSync DiskIOSuspended FullyConnected Primary VolumeAccessReady"
+                "Scheduled DRBDMoving AddressConfigured BackingVolumeReady InitialSync DevicesReady"
+                " ConfigurationAdjusted Configured DRBDConfigured Quorum InSync DiskIOSuspended FullyConnected Primary VolumeAccessReady"
                 " SatisfyEligibleNodes Ready"
             ),
         ),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.drbd.outcomes import Answer, Holder, Outcome, understand
+from quorate.drbd.outcomes import Answer, Holder, Outcome, is_about_disk, understand
 from tests.drbd import recordings
 
 TOOLS = ("drbdadm", "drbdsetup", "drbdmeta")
@@ -124,3 +124,20 @@ def test_the_first_failure_is_the_one_that_counts() -> None:
 def test_garbage_is_always_an_answer(exit_code: int, output: str) -> None:
     answer = understand(exit_code, output)
     assert (answer.outcome is Outcome.SUCCEEDED) == (exit_code == 0)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "output", "about_disk"),
+    [
+        (0, "", False),
+        (20, "Command 'drbdsetup new-peer web 0 --_name=n2' did not terminate within 5 seconds\n", False),
+        (20, "Command 'drbdsetup attach 1 /dev/vg0/a /dev/vg0/a internal' did not terminate within 5 seconds\n", False),
+        (10, "Command 'drbdsetup connect web 2' terminated with exit code 10\n", False),
+        (10, "a: Failure: (104)\nCommand 'drbdsetup attach 1 /dev/a' terminated with exit code 10\n", True),
+        (1, "pread(5,...) in v09_md_disk_to_cpu failed: Input/output error\nCommand 'drbdmeta 1 v09 /dev/a'", True),
+        (1, "No usable activity log found. Do you need to create-md?\n", True),
+        (1, "open(/dev/vg0/a) failed: No such file or directory\n", True),
+    ],
+)  # fmt: skip
+def test_only_what_is_about_the_disk_is_taken_for_a_lost_disk(exit_code: int, output: str, about_disk: bool) -> None:
+    assert is_about_disk(exit_code, output) is about_disk

@@ -16,6 +16,7 @@ from quorate.agent.node import KERNEL_LOOK, ORPHANS_KEY, Node, Wake
 from quorate.agent.steps import KERNEL, Look
 from quorate.api.storage.drbd import ConnectionState, DiskState, Host, Path, ReplicationState, Role
 from quorate.drbd.events import Event, parse_event
+from quorate.drbd.masking import presentable
 from quorate.engine import Key
 from quorate.engine.backoff import Backoff
 from quorate.engine.logs import get_logger
@@ -32,6 +33,10 @@ PROGRESS = 5.0
 
 #: Seconds after which a resource whose members have met, or have copied, is looked at once more.
 SECOND_LOOK = 2.0
+#: What DRBD's first resource and first link would load.
+MODULES = ("drbd", "drbd_transport_tcp")
+#: Seconds that a module may take to load, on a machine that has just booted.
+MODULE_SILENCE = 60.0
 
 CONNECTED = ConnectionState.CONNECTED.value
 #: A disk that is gone, or as good as gone: nothing is written to it any more.
@@ -87,6 +92,19 @@ class KernelWatch:
             delay = RESTART.delay(failures, self._node.random)
             log.warning("events2 is started again", why=why, after=delay)
             await clock.sleep(delay)
+
+    async def load_modules(self) -> NoReturn:
+        """Load what the first resource and the first link would: drbdadm gives them five seconds (F2)."""
+        for module in MODULES:
+            try:
+                done = await self._node.hands.run("modprobe", "-q", module, silence=MODULE_SILENCE)
+                why = "" if done.exit_code == 0 else presentable(done.output) or f"exit code {done.exit_code}"
+            except (QuorateError, OSError) as error:
+                why = str(error)
+            if why:
+                log.warning("a module was not loaded: see quorate agent --check", module=module, why=why)
+        while True:
+            await self._node.clock.sleep(self._node.settings.look_again)
 
     async def look_again(self) -> NoReturn:
         """Look at everything from time to time."""

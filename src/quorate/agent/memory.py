@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quorate.agent.replica.duty import Duty
     from quorate.agent.replica.promise import Promise
     from quorate.agent.replica.quorum_loss import QuorumLoss
+    from quorate.agent.replica.standstill import Signs
 
 T = TypeVar("T")
 
@@ -150,6 +151,8 @@ class Memory:
         self.progress_reported: dict[str, datetime] = {}
         #: By resource: since when its report has waited for what the resource comes to.
         self.unreported_since: dict[str, datetime] = {}
+        #: By resource: what should move in the kernel, and since when it has not.
+        self.signs: dict[str, Signs] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.
         self.strangers: set[str] = set()
         #: The uids of operations that this process has declared Running, and not over.
@@ -185,6 +188,7 @@ class Memory:
             self.quorum_losses,
             self.marked_since,
             self.link_rules,
+            self.signs,
         ):
             known.pop(name, None)
         for some in (self.strangers, self.renewable):

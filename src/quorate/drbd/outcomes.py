@@ -111,9 +111,25 @@ _BY_WORDS: Final = (
 _NUMBERED = re.compile(r"(?:State change failed|Failure): \((-?[0-9]{1,4})\) ?(.*)")
 # The command that failed, as drbdadm repeats it; what it says after that is another failure's.
 _REPEATED_COMMAND = re.compile(r"^Command '.*", re.MULTILINE)
+_GIVEN_UP = "did not terminate within"
+_NAMED_COMMAND = re.compile(r"^Command '(?:drbdsetup )?([a-z-]+)", re.MULTILINE)
 _DETAIL = "additional info from kernel:"
 _HOLDER = re.compile(r"opened by (.+?) \(pid ([0-9]{1,10})\)")
 _ALGORITHM = re.compile(r"--cram-hmac-alg=([^\s']+)")
+
+
+def is_about_disk(exit_code: int, output: str) -> bool:
+    """Whether an ``up`` or ``adjust`` failed by its disk: nothing else was wrong, or nothing else was tried yet.
+
+    drbdadm names the drbdsetup that ended with 10 or more. What it does not name is drbdmeta, which looks at the disk
+    before it is attached, and a disk that is not there at all. A drbdsetup that took longer than the five seconds that
+    it has says nothing of the disk, whatever it was about.
+    """
+    text = plain(output)
+    if exit_code == 0 or _GIVEN_UP in text:
+        return False
+    named = _NAMED_COMMAND.search(text)
+    return named is None or named[1] in ("drbdmeta", "attach")
 
 
 def understand(exit_code: int, output: str) -> Answer:

@@ -4,7 +4,7 @@
 |----------------------------|---------------------------|-------------------------------------------------------------|
 | quorate_volumes            | phase                     | volumes                                                     |
 | quorate_volume_conditions  | condition, status, reason | volumes: which are not Ready or Resilient, and why          |
-| quorate_replica_conditions | condition, status, reason | replicas by Ready: who has no quorum, is out of sync, gone  |
+| quorate_replica_conditions | condition, status, reason | replicas by Ready and DRBDMoving: who has no quorum, stalls |
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class VolumeMetrics:
         )
         yield by_condition(
             "quorate_replica_conditions",
-            "Replicas by whether they are Ready",
-            (rvr.Ready,),
+            "Replicas by whether they are Ready, and whether their DRBD moves",
+            (rvr.Ready, rvr.DRBDMoving),
             (replica.status.conditions for replica in self._replicas.list()),
         )

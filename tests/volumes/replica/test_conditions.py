@@ -15,7 +15,15 @@ from quorate.api.meta import ConditionStatus
 from quorate.api.quantity import Quantity
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import Formation, FormationPhase, Transition, TransitionGroup, TransitionType
-from quorate.api.storage.drbd import AlgorithmError, CommandError, DrbdConfig, DrbdErrors, PeerDevice
+from quorate.api.storage.drbd import (
+    AlgorithmError,
+    CommandError,
+    Device,
+    DrbdConfig,
+    DrbdErrors,
+    PeerDevice,
+    Standstill,
+)
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rsp import EligibleVolumeGroup
 from quorate.api.storage.rv import VolumeDrbd
@@ -91,6 +99,11 @@ def shown(**changes: Any) -> Change:
         return with_drbd(status=replace(status, **changes))(found)
 
     return change
+
+
+def stands(reason: str) -> VolumeView:
+    """Something stands still, as the agent says."""
+    return spoilt(picture(), 0, with_drbd(standstills=(Standstill(reason=reason, since=NOW, message="it stands"),)))
 
 
 def disk(state: LogicalVolumePhase, **status: Any) -> VolumeView:
@@ -419,6 +432,17 @@ KERNEL = [
     (suspended(picture(), suspended_fencing=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_FENCING, ""),
     (suspended(picture(), suspended_quorum=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_QUORUM, ""),
     (STALE, rvr.DiskIOSuspended.AGENT_NOT_READY, ""),
+    (picture(), rvr.DRBDMoving.MOVING, ""),
+    (STALE, rvr.DRBDMoving.AGENT_NOT_READY, ""),
+    (stands("AttachStalled"), rvr.DRBDMoving.ATTACH_STALLED, "pvc-1-0 on n0: it stands"),
+    (stands("SyncStalled"), rvr.DRBDMoving.SYNC_STALLED, "it stands"),
+    (stands("LinkStandAlone"), rvr.DRBDMoving.LINK_STAND_ALONE, "it stands"),
+    (stands("ReconnectLoop"), rvr.DRBDMoving.RECONNECT_LOOP, "it stands"),
+    (stands("PortTaken"), rvr.DRBDMoving.PORT_TAKEN, "it stands"),
+    (stands("CommandHung"), rvr.DRBDMoving.COMMAND_HUNG, "it stands"),
+    (stands("OfANewerAgent"), rvr.DRBDMoving.MOVING, ""),
+    (spoilt(stands("SyncStalled"), 0, shown(devices=(Device(disk_state="Outdated"),))), rvr.InSync.SYNC_STALLED, "it"),
+    (stands("SyncStalled"), rvr.InSync.UP_TO_DATE, ""),
     (picture(), rvr.FullyConnected.FULLY_CONNECTED, "2 of 2"),
     (picture((D,), Replication.NONE), rvr.FullyConnected.SOLE_MEMBER, ""),
     (spoilt(picture(), 0, first_link_only), rvr.FullyConnected.PARTIALLY_CONNECTED, "pvc-1-2 on n2"),
@@ -554,6 +578,7 @@ def test_a_silent_agents_word_does_not_count() -> None:
         "InSync",
         "DiskIOSuspended",
         "FullyConnected",
+        "DRBDMoving",
         "Primary",
         "VolumeAccessReady",
         "Ready",

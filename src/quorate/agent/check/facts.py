@@ -26,6 +26,8 @@ PROBES: Mapping[str, tuple[str, ...]] = {
 }
 
 _PROBE_FILE = ".quorate-check"
+#: The module that carries DRBD's links. The first link of a machine loads it, and has five seconds for that (F2).
+TRANSPORT = "drbd_transport_tcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class Facts:
     #: The version of the DRBD module that is loaded, and of the one that could be.
     module_loaded: str | None = None
     module_on_disk: str | None = None
+    #: Whether the module that carries DRBD's links is loaded, and whether it could be.
+    transport_loaded: bool = False
+    transport_on_disk: bool = False
     #: The setting of the loaded module, and what ``/etc/modprobe.d`` sets for the next one.
     usermode_helper: str | None = None
     usermode_helper_at_load: str | None = None
@@ -65,6 +70,9 @@ class Facts:
     own_addresses: tuple[str, ...] = ()
     ports: range = range(0)
     free_ports: int = 0
+    #: From where the kernel takes ports for whoever connects to somewhere, and which it leaves out; None: not known.
+    local_ports: range | None = None
+    reserved_ports: frozenset[int] = frozenset()
     #: The process that holds the agent's lock here; "" when none does.
     lock_holder: str = ""
 
@@ -94,6 +102,8 @@ async def gather(
         commands={name: await look.said(*argv) for name, argv in PROBES.items()},
         module_loaded=await look.module_version(settings),
         module_on_disk=await look.word("modinfo", "-F", "version", "drbd"),
+        transport_loaded=await look.text(f"{settings.sys}/module/{TRANSPORT}/initstate") == "live",
+        transport_on_disk=await look.succeeds("modprobe", "-n", "-q", TRANSPORT),
         usermode_helper=await look.text(f"{settings.sys}/module/drbd/parameters/usermode_helper"),
         usermode_helper_at_load=await look.module_option("drbd", "usermode_helper"),
         drbd_service=await look.service("drbd.service"),
@@ -112,8 +122,28 @@ async def gather(
         own_addresses=own,
         ports=port_range,
         free_ports=len(free),
+        local_ports=parse_port_range(await look.text(f"{settings.proc}/sys/net/ipv4/ip_local_port_range") or ""),
+        reserved_ports=parse_ports(await look.text(f"{settings.proc}/sys/net/ipv4/ip_local_reserved_ports") or ""),
         lock_holder=lock_holder,
     )
+
+
+def parse_port_range(text: str) -> range | None:
+    """Two numbers, "32768 60999"; None: it says something else."""
+    words = text.split()
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+        return None
+    return range(int(words[0]), int(words[1]) + 1)
+
+
+def parse_ports(text: str) -> frozenset[int]:
+    """What the kernel keeps back, "7000-7999,8080"."""
+    found: set[int] = set()
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        if first.isascii() and first.isdigit() and (not last or (last.isascii() and last.isdigit())):
+            found.update(range(int(first), min(int(last or first), 65535) + 1))
+    return frozenset(found)
 
 
 def parse_module_option(text: str, module: str, option: str) -> str | None:

@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 
 from quorate.agent.check.cluster import ClusterFacts
-from quorate.agent.check.facts import Facts
+from quorate.agent.check.facts import TRANSPORT, Facts
 from quorate.agent.check.report import Item, State
 from quorate.agent.lvm.filtering import WITHOUT_DRBD
 
@@ -30,6 +30,7 @@ def judge(facts: Facts, cluster: ClusterFacts | None = None, *, place: str = "")
         root(facts),
         *(tool(facts, name) for name in ("drbdadm", "drbdsetup", "drbdmeta")),
         module(facts),
+        transport(facts),
         usermode_helper(facts),
         drbd_service(facts),
         hashes(facts),
@@ -43,6 +44,7 @@ def judge(facts: Facts, cluster: ClusterFacts | None = None, *, place: str = "")
         config_directory(facts),
         address(facts),
         ports(facts),
+        local_ports(facts),
         other_agent_here(facts),
     ]
     if cluster is not None:
@@ -122,6 +124,20 @@ def _forgets(version: str) -> str:
         return "" if found is None else "; its history says that it reconciles stale copies, which we have not tried"
     known = "is known to" if tuple(map(int, found.groups())) == FORGETS else "may"
     return f"; it {known} acknowledge a write without one of its copies after a loss of quorum: see docs/operating.md"
+
+
+def transport(facts: Facts) -> Item:
+    """The module of DRBD's links: it comes with DRBD's own."""
+    name, purpose = (
+        "DRBD links",
+        f"{TRANSPORT} carries them; loading it must not fall into the first link's five seconds",
+    )
+    if facts.transport_loaded:
+        return Item(name, State.OK, f"{TRANSPORT} is loaded", purpose)
+    if facts.transport_on_disk:
+        return Item(name, State.OK, f"{TRANSPORT} is not loaded; the agent loads it when it starts", purpose)
+    fix = f"install the whole of the DRBD 9 module package (see DRBD module), then modprobe {TRANSPORT}"
+    return Item(name, State.MISSING, f"no {TRANSPORT} for kernel {facts.kernel_release}".rstrip(), purpose, fix)
 
 
 def usermode_helper(facts: Facts) -> Item:
@@ -236,6 +252,24 @@ def ports(facts: Facts) -> Item:
     return Item(
         name, State.WRONG, found, purpose, "stop what listens there, or choose another range in the ClusterConfig"
     )
+
+
+def local_ports(facts: Facts) -> Item:
+    """Whoever connects to somewhere is given a port by the kernel, and may so sit on a replica's for a while."""
+    name, purpose = "local ports", "the kernel must not give a replica's port to another program that connects"
+    ours, given = facts.ports, facts.local_ports
+    if given is None:
+        fix = "see that sysctl net.ipv4.ip_local_port_range can be read here"
+        return Item(name, State.WRONG, "net.ipv4.ip_local_port_range could not be read", purpose, fix, required=False)
+    shared = [port for port in ours if port in given and port not in facts.reserved_ports]
+    if not shared:
+        return Item(name, State.OK, f"{given.start} to {given.stop - 1}: none of ours", purpose, required=False)
+    fix = (
+        f"sysctl -w net.ipv4.ip_local_reserved_ports={ours.start}-{ours.stop - 1} (add what it says already), and the"
+        " same in /etc/sysctl.d/quorate.conf for after a reboot; or choose another range in the ClusterConfig"
+    )
+    found = f"{given.start} to {given.stop - 1}: {len(shared)} of our {len(ours)} are among them"
+    return Item(name, State.WRONG, found, purpose, fix, required=False)
 
 
 def other_agent_here(facts: Facts) -> Item:

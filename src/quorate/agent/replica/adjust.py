@@ -17,6 +17,7 @@ from quorate.agent.replica.kernel import (
     difference,
     disk_state,
     has_disk,
+    holds_disk,
     is_diskful,
     is_primary,
     link_difference,
@@ -37,7 +38,7 @@ from quorate.api.storage.drbd import (
 )
 from quorate.drbd.marks import LinkRules, would_part
 from quorate.drbd.outcomes import Outcome as Meaning
-from quorate.drbd.outcomes import understand
+from quorate.drbd.outcomes import is_about_disk, understand
 from quorate.drbd.resource_file import own_quorum
 
 LINKS_KEPT: Final = "LinksKept"
@@ -62,8 +63,12 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     if not why and not alone:
         return cleared("last_adjustment_error")
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
-    steps: tuple[Step, ...] = commands.up_and_adjust(view, about)
-    if view.status is not None:
+    steps: tuple[Step, ...]
+    if view.status is None:
+        steps = commands.up_and_adjust(view, about)
+    elif _is_half_up(view):
+        steps = commands.anew(view, about)
+    else:
         steps = (*_out_of_sight(view, view.status), *commands.adjust(view, about, despite_marks=mends))
     if not mends and _would_part(view, steps):
         return Verdict(errors={"last_adjustment_error": own_error(LINKS_KEPT, _KEPT)}, unsettled=True)
@@ -87,7 +92,7 @@ def _out_of_sight(view: View, status: DrbdStatus) -> tuple[Step, ...]:
     disk is taken; ``adjust`` makes the link again then. There is no disk here that it could miss meanwhile.
     """
     last = failed(view, commands.ADJUST)
-    if last is None or last.exit_code is None or not is_diskful(view.config) or has_disk(status):
+    if last is None or last.exit_code is None or not is_diskful(view.config) or holds_disk(status):
         return ()
     if understand(last.exit_code, last.output).outcome is not Meaning.REFUSED_BY_PEER:
         return ()
@@ -113,8 +118,30 @@ def _has_lost_its_disk(view: View, now: datetime) -> bool:
     return (
         view.status is not None
         and is_diskful(view.config)
-        and not has_disk(view.status)
-        and (view.has_lost_its_drive(now) or failed(view, commands.ADJUST) is not None)
+        and not holds_disk(view.status)
+        and (view.has_lost_its_drive(now) or _failed_by_its_disk(view))
+    )
+
+
+def _failed_by_its_disk(view: View) -> bool:
+    last = failed(view, commands.ADJUST)
+    return last is not None and last.exit_code is not None and is_about_disk(last.exit_code, last.output)
+
+
+def _is_half_up(view: View) -> bool:
+    """Whether ``up`` came to an end before the disk was attached, for another reason than the disk.
+
+    Links that are made first, and the disk afterwards, may leave the disk Negotiating for ever (F2). So it is taken
+    down and begun anew. Whoever is Primary has been whole before, and keeps what it has.
+    """
+    last = failed(view, commands.ADJUST)
+    return (
+        last is not None
+        and view.status is not None
+        and is_diskful(view.config)
+        and not holds_disk(view.status)
+        and not is_primary(view.status)
+        and not _failed_by_its_disk(view)
     )
 
 

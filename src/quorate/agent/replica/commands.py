@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from quorate.agent.lvm.commands import CHANGING_SILENCE
@@ -32,6 +33,8 @@ MEET = "meet"
 NOTE_PLACE = "note-place"
 READ_LOG = "read-log"
 WRITE_BACK = "write-back"
+REJOIN = "rejoin"
+INVALIDATE = "invalidate"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
@@ -58,6 +61,12 @@ def write_config(view: View, content: str, about: str) -> tuple[WriteFile | Run 
 def up_and_adjust(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
     """Bring the resource up from nothing."""
     return (_drbdadm(view, "up", purpose=ADJUST, about=about, silence=UP_SILENCE), *adjust(view, about))
+
+
+def anew(view: View, about: str) -> tuple[Run | RemoveFile, ...]:
+    """The same of a resource that was half made."""
+    down = Run(("drbdsetup", "down", view.resource), ADJUST, about, changes=(kernel_of(view.resource),))
+    return (down, *up_and_adjust(view, about))
 
 
 def adjust(view: View, about: str, *, despite_marks: bool = False) -> tuple[Run | RemoveFile, ...]:
@@ -147,15 +156,34 @@ def recount(view: View, content: str, about: str, *, without_disk: bool) -> tupl
     )
 
 
+def rejoin(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
+    """Take links down, and let ``adjust`` make them anew. Whoever dies in between finds links that are StandAlone."""
+    return (*_part(view, peers, REJOIN, about), _adjust(view, REJOIN, about))
+
+
+def invalidate(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
+    """Have everything copied anew from who has it; after parting from these peers, so that nothing is in the way."""
+    argv = ("drbdsetup", "invalidate", str(view.config.device_minor))
+    changes = (kernel_of(view.resource),)
+    parting = _part(view, peers, INVALIDATE, about)
+    again = (_adjust(view, INVALIDATE, about),) if parting else ()
+    return (*parting, Run(argv, INVALIDATE, about, changes=changes), *again)
+
+
+def _part(view: View, peers: Iterable[int], purpose: str, about: str) -> tuple[Run, ...]:
+    changes = (kernel_of(view.resource),)
+    commands = (("drbdsetup", "disconnect", view.resource, str(peer)) for peer in peers)
+    return tuple(Run(argv, purpose, about, changes=changes) for argv in commands)
+
+
+def _adjust(view: View, purpose: str, about: str) -> Run:
+    return _drbdadm(view, "adjust", purpose=purpose, about=about, silence=UP_SILENCE)
+
+
 def meet_again(view: View, peers: tuple[int, ...], about: str, *, without_disk: bool) -> tuple[Run, ...]:
     """Disconnect these peers and connect them again. Whoever dies in between finds links that are StandAlone."""
-    resource = kernel_of(view.resource)
-    parting = (("drbdsetup", "disconnect", view.resource, str(peer)) for peer in peers)
-    adjust = _drbdadm(view, "adjust", purpose=MEET, about=about, silence=UP_SILENCE)
-    return (
-        *(Run(argv, MEET, about, changes=(resource,)) for argv in parting),
-        _adjust_all_but_disk(view, MEET, about) if without_disk else adjust,
-    )
+    again = _adjust_all_but_disk(view, MEET, about) if without_disk else _adjust(view, MEET, about)
+    return (*_part(view, peers, MEET, about), again)
 
 
 def count_and_adjust_links(view: View, about: str) -> tuple[Run, ...]:

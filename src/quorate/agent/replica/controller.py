@@ -11,7 +11,7 @@ from typing import Any, Final
 from quorate.agent import looks
 from quorate.agent.crypto import parse_crypto
 from quorate.agent.kernel_watch import KernelWatch
-from quorate.agent.memory import Outcome
+from quorate.agent.memory import Outcome, Sighting
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, ORPHANS_KEY, Node, Wake, resource_work, volume_work
 from quorate.agent.replica.activity_log import log_work
 from quorate.agent.replica.decide import Decision, decide
@@ -37,6 +37,7 @@ from quorate.agent.replica.quorum_loss import (
 )
 from quorate.agent.replica.quorum_loss import note_of as loss_note_of
 from quorate.agent.replica.report import second_look
+from quorate.agent.replica.standstill import Signs, noted
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import KERNEL, Look, RemoveFile
 from quorate.api import names
@@ -47,7 +48,7 @@ from quorate.api.meta import VolumeName
 from quorate.api.names import CLUSTER, logical_volume
 from quorate.api.reserved import why_no_resource
 from quorate.api.secret import Secret
-from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdErrors
+from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdErrors, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
@@ -120,6 +121,7 @@ def tasks(node: Node) -> tuple[Coroutine[Any, Any, None], ...]:
     """Follow the kernel, guard second primaries, hold those without a disk, and watch for the loss of quorum."""
     watch = KernelWatch(node)
     return (
+        watch.load_modules(),
         watch.follow(),
         watch.look_again(),
         Guard(node).keep(),
@@ -293,6 +295,8 @@ class Replicas:
             metadata_owner_exists=bool(created) and reader.get(LVMLogicalVolume, created) is not None,
             volumes_current=volumes.holds(_disk_of(config)),
             volume=volumes.value.get(_disk_of(config)) if volumes.value is not None else None,
+            signs=self._signs(resource, sighting),
+            seen_at=self._seen_at(resource),
             outcomes=self._outcomes(work, resource),
             busy=node.hands.busy(work),
             hung=bool(node.hands.hung(work)),
@@ -316,6 +320,19 @@ class Replicas:
             loss = memory.quorum_losses.get(resource)
             if loss is not None and loss.standing:
                 self._node.quorum.wake(Key("", resource))
+
+    def _signs(self, resource: str, sighting: Sighting[DrbdStatus]) -> Signs:
+        """What should move and does not, as of the last look that holds."""
+        known = self._node.memory.signs
+        if sighting.current:
+            known[resource] = noted(known.get(resource, {}), sighting.value, self._node.clock.now())
+        return known.get(resource, {})
+
+    def _seen_at(self, resource: str) -> datetime | None:
+        """When the kernel's resource was last looked at."""
+        memory = self._node.memory
+        looks = (memory.last(work, "look") for work in (look_work(resource), KERNEL_LOOK))
+        return max((look.at for look in looks if look is not None and look.succeeded), default=None)
 
     def _never_touched(self, replica: ReplicatedVolumeReplica, resource: str, why: str) -> View:
         """A view of what has such a name that even a look at it would be one at something else."""

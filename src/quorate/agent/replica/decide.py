@@ -23,6 +23,7 @@ from quorate.agent.replica.lost_drive import let_go_of_lost_disk
 from quorate.agent.replica.metadata import prepare_metadata
 from quorate.agent.replica.role import change_role
 from quorate.agent.replica.settling import held_back
+from quorate.agent.replica.standstill import mend_standstill, standstills
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import KERNEL, Look, Step
@@ -92,6 +93,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     prepare_metadata,
     adjust,
     forget,
+    mend_standstill,
 )
 #: … and what goes on from there.
 AFTERWARDS: Final[tuple[Rule, ...]] = (recount, meet_again, change_role, clear_former_size, resize, keep_log)
@@ -108,6 +110,8 @@ _SHOWN_AS: Final = {
     commands.FORGET: "last_adjustment_error",
     commands.RECOUNT: "last_adjustment_error",
     commands.MEET: "last_adjustment_error",
+    commands.REJOIN: "last_adjustment_error",
+    commands.INVALIDATE: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
     commands.RESIZE: "last_resize_error",
 }
@@ -182,7 +186,8 @@ class _Walk:
                 revision = view.config.datamesh_revision
                 kind = view.config.type if view.status is not None else before.actual_type
         progress = shown is not before.drbd.status and shown is not None
-        drbd = replace(before.drbd, errors=errors, status=shown, actual=actual)
+        told = standstills(view, now) if view.kernel.current else before.drbd.standstills
+        drbd = replace(before.drbd, errors=errors, status=shown, actual=actual, standstills=told)
         status = replace(before, drbd=drbd, datamesh_revision=revision, actual_type=kind)
         patience = held_back(view, status, now)
         self._wait(patience)

@@ -29,9 +29,14 @@ def disk_state(status: DrbdStatus | None) -> str:
     return found.disk_state if found is not None else DiskState.DISKLESS
 
 
-def has_disk(status: DrbdStatus | None) -> bool:
-    """Whether the kernel holds a backing device."""
+def holds_disk(status: DrbdStatus | None) -> bool:
+    """Whether the kernel holds a backing device, be it one that it is still about to take into use."""
     return disk_state(status) not in (DiskState.DISKLESS, "")
+
+
+def has_disk(status: DrbdStatus | None) -> bool:
+    """Whether the kernel has taken a backing device into use: one of which it asks its peers is none yet."""
+    return disk_state(status) not in (DiskState.DISKLESS, DiskState.ATTACHING, DiskState.NEGOTIATING, "")
 
 
 def keeps_a_copy(status: DrbdStatus | None) -> bool:
@@ -93,7 +98,7 @@ def difference(config: DrbdConfig, status: DrbdStatus) -> str:
     """How the kernel differs from the config in a way that ``adjust`` repairs; "" if it does not."""
     if device(status) is None:
         return "no device"
-    if is_diskful(config) != has_disk(status):
+    if is_diskful(config) != holds_disk(status):
         return "no disk" if is_diskful(config) else "a disk"
     return link_difference(config, status)
 

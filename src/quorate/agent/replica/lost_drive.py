@@ -16,7 +16,7 @@ from random import Random
 
 from quorate.agent.node import Node
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import has_disk, is_diskful
+from quorate.agent.replica.kernel import holds_disk, is_diskful
 from quorate.agent.replica.verdict import FINE, Verdict, attempt
 from quorate.agent.replica.view import View
 from quorate.api import names
@@ -39,7 +39,7 @@ def let_go_of_lost_disk(view: View, now: datetime, settled: bool) -> Verdict:
     if (
         not view.has_lost_its_drive(now)
         or not is_diskful(view.config)
-        or not has_disk(view.status)
+        or not holds_disk(view.status)
         or not _is_elsewhere(view)
     ):
         return FINE

@@ -15,7 +15,7 @@ from datetime import datetime
 from quorate.agent.lvm.seen import METADATA_TAG, NEW, SeenVolume
 from quorate.agent.replica import commands
 from quorate.agent.replica.former_end import on_disk, recover
-from quorate.agent.replica.kernel import has_disk, is_diskful
+from quorate.agent.replica.kernel import holds_disk, is_diskful
 from quorate.agent.replica.looking import look_at_volumes
 from quorate.agent.replica.verdict import Verdict, attempt, cleared, own_error
 from quorate.agent.replica.view import View
@@ -65,4 +65,4 @@ def _create(view: View, now: datetime, volume: SeenVolume) -> Verdict:
 
 def is_attached(view: View) -> bool:
     """Whether the kernel has this disk; one that it had before the replica moved to another does not count."""
-    return has_disk(view.status) and view.actual.disk in ("", view.config.disk)
+    return holds_disk(view.status) and view.actual.disk in ("", view.config.disk)

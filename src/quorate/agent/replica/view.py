@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from quorate.agent.lvm.seen import SeenVolume
 from quorate.agent.memory import Outcome
@@ -15,6 +16,9 @@ from quorate.api.secret import Secret
 from quorate.api.storage.drbd import DrbdActual, DrbdConfig, DrbdStatus
 from quorate.api.storage.llv import LVMLogicalVolume
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
+
+if TYPE_CHECKING:
+    from quorate.agent.replica.standstill import Signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,9 @@ class View:
     volumes_current: bool = False
     #: … and that; None: there is none.
     volume: SeenVolume | None = None
+    #: What should move in the kernel, and since when it has not; and when that was last looked at.
+    signs: Signs = field(default_factory=dict)
+    seen_at: datetime | None = None
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     #: Work on the resource is under way, or a command of it hangs.
     busy: bool = False

@@ -221,6 +221,9 @@ class InSync(ConditionType):
     SYNCHRONIZING = false(
         "Synchronizing", "The copy is being brought up to date.", "Wait; the message has the percentage."
     )
+    SYNC_STALLED = false(
+        "SyncStalled", "The copy should be brought up to date, and nothing is copied.", "See DRBDMoving."
+    )
     INCONSISTENT = false("Inconsistent", "The copy is not usable until it is synchronised.", "See FullyConnected.")
     OUTDATED = false(
         "Outdated", "The copy is of an earlier moment.", "See FullyConnected; it synchronises when connected."
@@ -238,6 +241,48 @@ class InSync(ConditionType):
         "NotCompared",
         "A primary lost quorum and went on: this copy may lack a write, until it has been compared with that primary.",
         "Wait for the comparison, which reads the whole volume.",
+    )
+    AGENT_NOT_READY = _agent_not_ready()
+
+
+class DRBDMoving(ConditionType):
+    """Nothing of the replica's DRBD stands still that should move; the agent has tried what is safe to try."""
+
+    MOVING = true("Moving", "Nothing stands still that should move.")
+    ATTACH_STALLED = false(
+        "AttachStalled",
+        "The disk is being attached for more than a minute.",
+        "Wait: the agent takes the links down and up again, ever more rarely. If it lasts, or the replica is Primary,"
+        " which is left alone: detach the volume from the node, then there: drbdadm down; it is brought up again.",
+    )
+    SYNC_STALLED = false(
+        "SyncStalled",
+        "A copy should be brought up to date, and nothing has been copied for a minute.",
+        "Wait: the agent connects the links anew, one by one, ever more rarely. Where it may not (the member is"
+        " Primary, somebody paused the resync) the message says so; then see the kernel logs of the nodes it names.",
+    )
+    LINK_STAND_ALONE = false(
+        "LinkStandAlone",
+        "The kernel does not even try to connect a link.",
+        "Wait: the agent connects it, ever more rarely. If it lasts, the kernel logs of both nodes say why it was"
+        " refused: settings that differ, or data that has parted (then see the volume's conditions).",
+    )
+    RECONNECT_LOOP = false(
+        "ReconnectLoop",
+        "A link is made and lost again many times a second.",
+        "Wait: the agent has taken it down, and tries it once per pause, ever longer. If it lasts, see the kernel logs"
+        " of both nodes.",
+    )
+    PORT_TAKEN = false(
+        "PortTaken",
+        "Another program listens on the replica's port.",
+        "Wait: the agent chooses another port, and all peers are told. Keep other programs off the range:"
+        " set net.ipv4.ip_local_reserved_ports on the node.",
+    )
+    COMMAND_HUNG = false(
+        "CommandHung",
+        "A command of the agent hangs in the kernel; nothing else is done to this replica until it ends.",
+        "If it lasts, only a reboot of the node ends it: drain the node first. See KernelStuck of its disks.",
     )
     AGENT_NOT_READY = _agent_not_ready()
 

@@ -253,6 +253,18 @@ class DrbdErrors(Struct):
     shared_secret_alg_selection_error: AlgorithmError | None = None
 
 
+class Standstill(Struct):
+    """Something of this replica's DRBD that should move and does not."""
+
+    WHOLE = True
+
+    reason: Annotated[ReasonCode, Meta(description="What stands still, as the condition DRBDMoving names it.")]
+    since: Annotated[datetime, Meta(description="Since when, as far as the agent has seen it.")]
+    peers: Annotated[NodeIds, Meta(description="Node ids of the peers that it is about.")] = ()
+    attempts: Annotated[Count, Meta(description="How often the agent has tried its cure.")] = 0
+    message: Annotated[str, Meta(max_length=512, description="What, why, and what is done about it.")] = ""
+
+
 class Host(Struct):
     """One end of a path."""
 
@@ -364,3 +376,8 @@ class ReplicaDrbd(Struct):
     actual: DrbdActual = DrbdActual()
     status: DrbdStatus | None = None
     errors: DrbdErrors = DrbdErrors()
+    standstills: Annotated[
+        tuple[Standstill, ...],
+        Meta(max_length=8, description="What should move and does not, as the agent sees it."),
+        list_map("reason"),
+    ] = ()

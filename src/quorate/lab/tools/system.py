@@ -40,6 +40,8 @@ def modprobe(process: Process, argv: list[str]) -> int:
         if name not in there:
             process.err(f"modprobe: FATAL: Module {name} not found in directory /lib/modules/{_RELEASE}\n")
             return 1
+        if "-n" not in argv:
+            process.host.files[f"/sys/module/{name}/initstate"] = b"live\n"
     return 0
 
 

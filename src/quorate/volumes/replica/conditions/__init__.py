@@ -23,6 +23,7 @@ _COMPOSED = (
     realisation.configured,
     kernel.quorum,
     kernel.in_sync,
+    kernel.drbd_moving,
     kernel.disk_io_suspended,
     kernel.fully_connected,
     kernel.primary,

@@ -9,7 +9,16 @@ from typing import Final
 
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.declaration import Reason
-from quorate.api.conditions.rvr import DiskIOSuspended, FullyConnected, InSync, Primary, Quorum, VolumeAccessReady
+from quorate.api.conditions.rvr import (
+    DiskIOSuspended,
+    DRBDMoving,
+    FullyConnected,
+    InSync,
+    Primary,
+    Quorum,
+    VolumeAccessReady,
+)
+from quorate.api.meta import ConditionStatus
 from quorate.api.storage.drbd import (
     ConnectionState,
     DiskState,
@@ -60,6 +69,9 @@ _SUSPENSIONS: Final[tuple[tuple[str, Reason, Reason], ...]] = (
 )
 
 
+_STANDSTILLS: Final = {reason.code: reason for reason in DRBDMoving.reasons() if reason.status is ConditionStatus.FALSE}
+
+
 def quorum(subject: Subject) -> Verdict:
     """``devices[0].quorum``."""
     if subject.silent:
@@ -82,6 +94,13 @@ def in_sync(subject: Subject) -> Verdict:
     state = device.disk_state if device is not None else ""
     if state == DiskState.UP_TO_DATE:
         return _not_what_it_seems(subject) or InSync.UP_TO_DATE()
+    stalled = [
+        each.message
+        for each in subject.replica.replica.status.drbd.standstills
+        if each.reason == DRBDMoving.SYNC_STALLED.code
+    ]
+    if stalled and state in (DiskState.INCONSISTENT, DiskState.OUTDATED, DiskState.CONSISTENT):
+        return InSync.SYNC_STALLED(subject.on_node(stalled[0]))
     percent = percent_in_sync(subject.report)
     if percent is not None and state not in _BY_DISK:
         return InSync.SYNCHRONIZING(f"{percent} % in sync")
@@ -96,6 +115,17 @@ def _not_what_it_seems(subject: Subject) -> Verdict | None:
         return None
     told = described(view).message
     return InSync.STALE(told) if name in stale_copies(view) else InSync.NOT_COMPARED(told)
+
+
+def drbd_moving(subject: Subject) -> Verdict:
+    """What the agent says stands still; of several the first, with the words of all."""
+    if subject.silent:
+        return DRBDMoving.AGENT_NOT_READY(subject.blind)
+    found = subject.replica.replica.status.drbd.standstills
+    told = [each for each in found if each.reason in _STANDSTILLS]
+    if not told:
+        return DRBDMoving.MOVING()
+    return _STANDSTILLS[told[0].reason](subject.on_node("; ".join(each.message for each in told)))
 
 
 def disk_io_suspended(subject: Subject) -> Verdict:

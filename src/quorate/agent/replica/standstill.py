@@ -1,0 +1,252 @@
+"""What should move in the kernel and does not: noticed within a minute, cured where that is safe, and told.
+
+The kernel tells of every change and of no standstill, so each look at a resource notes what would have to go on by
+itself, and since when it has not (``noted``). What is noted is only a cache: an agent that starts anew begins anew.
+
+- A disk that is being attached (Attaching, Negotiating) for a minute waits for a word of its peers that never comes
+  (F2). Without links it goes by its own: they are taken down, and come up again with ``adjust``.
+- A copy beside a connected one that is UpToDate should be copying (F5). The word ``resync-suspended`` is no sign of
+  anything (E3), and no counter is trusted to be sane; that no link copies, or that nothing is left less of, is. Its
+  links are connected anew one by one. A copy that is not Inconsistent and has marks is invalidated instead: two that
+  meet with equal generations throw their marks away without copying (E2).
+- A link over which this member gives what nobody takes (the other side calls itself UpToDate) is connected anew, later:
+  if it is the other side that stands still, its own agent sees to it.
+- A link that is StandAlone is connected again by ``adjust``; here it is only told of.
+
+A Primary is never touched: its users depend on each link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from quorate.agent.backoff import Patience
+from quorate.agent.replica import commands
+from quorate.agent.replica.kernel import disk_state, has_disk, holds_disk, is_primary, stand_alone
+from quorate.agent.replica.looking import look_work
+from quorate.agent.replica.verdict import FINE, Verdict, attempt, failed
+from quorate.agent.replica.view import View
+from quorate.agent.steps import KERNEL, Look, Run
+from quorate.api.conditions.rvr import DRBDMoving
+from quorate.api.storage.drbd import (
+    Connection,
+    ConnectionState,
+    DiskState,
+    DrbdStatus,
+    PeerDevice,
+    ReplicationState,
+    Role,
+    Standstill,
+)
+
+#: Seconds after which what has not moved stands still: the first cure is then under way within a minute.
+PATIENCE: Final = 45.0
+#: The same of a link over which this member gives: whoever takes has had his turn.
+GIVING_PATIENCE: Final = 120.0
+#: Seconds for which a look holds when something is to be done about what it shows.
+FRESH: Final = 5.0
+#: Between two cures. The first time the other link is tried soon.
+BETWEEN: Final = Patience(first=20.0, longest=600.0)
+#: A counter of the kernel above this has gone below zero.
+_INSANE: Final = 2**62
+
+_WITHOUT_GOOD_DATA: Final = frozenset({DiskState.INCONSISTENT, DiskState.OUTDATED, DiskState.CONSISTENT})
+_GIVING: Final = frozenset(
+    {
+        ReplicationState.STARTING_SYNC_SOURCE,
+        ReplicationState.WAITING_BITMAP_SOURCE,
+        ReplicationState.SYNC_SOURCE,
+        ReplicationState.PAUSED_SYNC_SOURCE,
+    }
+)
+
+
+class Sign(StrEnum):
+    """What should go on by itself."""
+
+    ATTACHING = "attaching"
+    TAKING = "taking"
+    GIVING = "giving"
+    ALONE = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Since when a sign has been seen with nothing moving, and the least that was left to copy; None: unknown."""
+
+    since: datetime
+    left: int | None = None
+
+
+#: By sign, and by the peer that it is about; -1: about all of them.
+Signs = Mapping[tuple[Sign, int], Noted]
+_ALL: Final = -1
+
+
+def noted(before: Signs, status: DrbdStatus | None, now: datetime) -> Signs:
+    """What is noted after a look."""
+    found: dict[tuple[Sign, int], Noted] = {}
+    for key, left in _signs(status):
+        known = before.get(key)
+        if known is None or known.since > now:
+            found[key] = Noted(now, left)
+        elif left is not None and (known.left is None or left < known.left):
+            found[key] = Noted(now, left)  # it moves
+        else:
+            found[key] = known
+    return found
+
+
+def _signs(status: DrbdStatus | None) -> Iterable[tuple[tuple[Sign, int], int | None]]:
+    """Each sign that a status shows, with what is left to copy if something is being copied."""
+    if status is None:
+        return
+    if holds_disk(status) and not has_disk(status):
+        yield (Sign.ATTACHING, _ALL), None
+    if disk_state(status) in _WITHOUT_GOOD_DATA and _good_peers(status):
+        yield (Sign.TAKING, _ALL), _left(status, {ReplicationState.SYNC_TARGET})
+    for link, volume in _volumes(status):
+        if volume.replication_state in _GIVING:
+            running = volume.replication_state == ReplicationState.SYNC_SOURCE
+            yield (Sign.GIVING, link.peer_node_id), _sane(volume.out_of_sync) if running else None
+    for peer in stand_alone(status):
+        yield (Sign.ALONE, peer), None
+
+
+def _volumes(status: DrbdStatus) -> Iterable[tuple[Connection, PeerDevice]]:
+    return (
+        (link, volume)
+        for link in status.connections
+        if link.connection_state == ConnectionState.CONNECTED
+        for volume in link.peer_devices
+    )
+
+
+def _good_peers(status: DrbdStatus) -> list[int]:
+    """Who in touch has good data, those first over whose link something has been begun."""
+    good = [(link, each) for link, each in _volumes(status) if each.peer_disk_state == DiskState.UP_TO_DATE]
+    good.sort(key=lambda one: one[1].replication_state == ReplicationState.ESTABLISHED)
+    return [link.peer_node_id for link, _ in good]
+
+
+def _left(status: DrbdStatus, states: set[ReplicationState]) -> int | None:
+    """KiB left to copy over links in these states; None: over none of them."""
+    found = [_sane(each.out_of_sync) for _, each in _volumes(status) if each.replication_state in states]
+    return min((left for left in found if left is not None), default=None)
+
+
+def _sane(counter: int) -> int | None:
+    return counter if counter < _INSANE else None
+
+
+def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
+    """Cure what stands still, where that is safe: one thing at a time, ever more rarely."""
+    status = view.status
+    if status is None or view.intended is None or not view.kernel.current:
+        return FINE
+    attaching = (Sign.ATTACHING, _ALL) in view.signs
+    due = {key: _due(view, key) for key in view.signs if key[0] is not Sign.ALONE}
+    if not due:
+        past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE) if each in view.outcomes)
+        return Verdict(drop=past) if past else FINE
+    first = min(due, key=lambda key: due[key])
+    wait = (due[first] - (now - view.signs[first].since).total_seconds()) if now >= view.signs[first].since else 0.0
+    if wait > 0:
+        return Verdict(unsettled=attaching, again=wait)
+    if view.seen_at is None or (now - view.seen_at).total_seconds() > FRESH:
+        look = Look(KERNEL, view.resource)
+        return Verdict(steps=(look,), work=look_work(view.resource), unsettled=attaching, again=FRESH)
+    if why_not(status, first):
+        return Verdict(unsettled=attaching, again=PATIENCE)
+    steps = _cure(view, status, first)
+    purpose = steps[0].purpose
+    verdict = attempt(view, now, purpose, str(first[0]), steps, patience=BETWEEN)
+    return Verdict(steps=verdict.steps, again=verdict.again, unsettled=attaching)
+
+
+def _due(view: View, key: tuple[Sign, int]) -> float:
+    return GIVING_PATIENCE if key[0] is Sign.GIVING else PATIENCE
+
+
+def why_not(status: DrbdStatus, key: tuple[Sign, int]) -> str:
+    """Why a standstill is not ours to cure; "": it is."""
+    if is_primary(status):
+        return "it is Primary here, and its users depend on its links"
+    if any("user" in volume.resync_suspended for _, volume in _volumes(status)):
+        return "somebody has paused the resync by hand (drbdadm resume-sync)"
+    giving_to_primary = any(
+        link.peer_node_id == key[1] and link.peer_role == Role.PRIMARY for link in status.connections
+    )
+    if giving_to_primary:
+        return "the peer is Primary, and may depend on this link"
+    return ""
+
+
+def _cure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> tuple[Run, ...]:
+    sign, peer = key
+    last = view.outcomes.get(commands.REJOIN)
+    tries = last.times if last is not None and last.about == sign else 0
+    if sign is Sign.ATTACHING:
+        peers = [link.peer_node_id for link in status.connections]
+        return commands.rejoin(view, peers, str(sign))
+    if sign is Sign.GIVING:
+        return commands.rejoin(view, [peer], str(sign))
+    good = _good_peers(status)
+    if disk_state(status) != DiskState.INCONSISTENT and _has_marks(status):
+        refused = failed(view, commands.INVALIDATE) is not None
+        return commands.invalidate(view, good if refused else [], str(sign))
+    return commands.rejoin(view, [good[tries % len(good)]], str(sign))
+
+
+def _has_marks(status: DrbdStatus) -> bool:
+    return any(volume.out_of_sync for link in status.connections for volume in link.peer_devices)
+
+
+def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
+    """What is told of it, one for each reason."""
+    status = view.status
+    if status is None:
+        return ()
+    found: list[Standstill] = []
+    for sign, (reason, words) in _TOLD.items():
+        since = {
+            peer: noted.since
+            for (each, peer), noted in view.signs.items()
+            if each is sign and (now - noted.since).total_seconds() >= _due(view, (each, peer))
+        }
+        if since and not any(each.reason == reason for each in found):
+            found.append(_told(view, status, sign, reason, words, since))
+    return tuple(found)
+
+
+#: GIVING and TAKING have one reason: of a member that does both, that it lacks data counts more.
+_TOLD: Final = {
+    Sign.ATTACHING: (DRBDMoving.ATTACH_STALLED.code, "its disk is {disk} and waits for a word of its peers"),
+    Sign.TAKING: (
+        DRBDMoving.SYNC_STALLED.code,
+        "its disk is {disk} beside a good copy in touch, and nothing is copied",
+    ),
+    Sign.GIVING: (DRBDMoving.SYNC_STALLED.code, "it gives data to {peers}, and nothing moves"),
+    Sign.ALONE: (DRBDMoving.LINK_STAND_ALONE.code, "the kernel has given up the link to {peers}"),
+}
+
+
+def _told(
+    view: View, status: DrbdStatus, sign: Sign, reason: str, words: str, since: Mapping[int, datetime]
+) -> Standstill:
+    peers = tuple(sorted(peer for peer in since if peer != _ALL)) or tuple(sorted(_good_peers(status)))
+    names = {peer.node_id: f"{peer.name} on {peer.node_name}" for peer in view.config.peers}
+    named = ", ".join(names.get(peer, f"node id {peer}") for peer in peers)
+    attempts = 0
+    for purpose in (commands.REJOIN, commands.INVALIDATE, commands.ADJUST):
+        last = view.outcomes.get(purpose)
+        if last is not None and (last.about == sign or (sign is Sign.ALONE and purpose == commands.ADJUST)):
+            attempts += last.times
+    hindrance = why_not(status, (sign, next(iter(since)))) if sign is not Sign.ALONE else ""
+    done = f"; left alone: {hindrance}" if hindrance else f"; connected anew {attempts} times so far"
+    message = words.format(disk=disk_state(status), peers=named) + done
+    return Standstill(reason=reason, since=min(since.values()), peers=peers, attempts=attempts, message=message[:512])
