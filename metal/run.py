@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from metal.errors import Failed
 from metal.journal import Journal
 from metal.lab import lab_machines
@@ -84,11 +82,12 @@ def predict(scenario: Scenario, directory: Path, *, seed: int = 7) -> Playing:
     """Play it on the lab."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "agents.log").open("w") as log:
+        before = logs.configuration()
         logs.configure(json=False, level="info", stream=log)
         try:
             return simulate(lambda sim: _predict(sim, scenario, directory), seed=seed)
         finally:
-            structlog.reset_defaults()
+            logs.use(before)
 
 
 async def _predict(sim: Simulation, scenario: Scenario, directory: Path) -> Playing:

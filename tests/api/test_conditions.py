@@ -85,9 +85,9 @@ def test_a_reason_that_the_seeds_name_is_declared(condition: type[ConditionType]
         (
             rvr,
             (
-                "Scheduled DRBDMoving AddressConfigured BackingVolumeReady InitialSync DevicesReady"
-                " ConfigurationAdjusted Configured DRBDConfigured Quorum InSync DiskIOSuspended FullyConnected Primary VolumeAccessReady"
-                " SatisfyEligibleNodes Ready"
+                "Scheduled AddressConfigured BackingVolumeReady InitialSync DevicesReady ConfigurationAdjusted"
+                " Configured DRBDConfigured Quorum InSync DiskIOSuspended FullyConnected Primary VolumeAccessReady"
+                " DRBDMoving SatisfyEligibleNodes Ready"
             ),
         ),
         (rva, "Attached ReplicaReady Ready"),

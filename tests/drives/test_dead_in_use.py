@@ -50,3 +50,23 @@ def test_the_copy_under_the_user_is_made_elsewhere_while_it_stays(
             await lab.until_copies("v", copies)
 
     run(main, seed=1)
+
+
+def test_a_new_copy_whose_first_source_dies_takes_from_another() -> None:
+    """It had met the others meanwhile, and waited with them for the first copy to be whole."""
+
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, Layout(nodes=5)) as lab:
+            await lab.volumes(1, Replication.CONSISTENCY_AND_AVAILABILITY)
+            node = await lab.node_of("v-0")
+            drive = await lab.drive(node)
+            lab.lab.cluster.inject(faults.DrivePull(node=node, drive="1"))
+            await lab.sleep(60)
+            await lab.annotate(drive, health="BAD")
+
+            async def made() -> bool:
+                return len([each for each in lab.up_to_date("v") if each != node]) == 3
+
+            await lab.until("three copies are elsewhere", made, 300)
+
+    run(main, seed=51)

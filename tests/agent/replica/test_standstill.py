@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace as changed
+from datetime import timedelta
 from random import Random
 
 import pytest
 
+from quorate.agent.replica.decide import decide
+from quorate.agent.replica.standstill import Noted, Sign, Signs, noted
+from quorate.agent.replica.view import View
+from quorate.api.storage.drbd import Connection, DrbdStatus
+from quorate.api.struct import replace
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
+from quorate.lab.kernel.io import IoState
 from quorate.lab.kernel.states import Slip
+from tests.agent.replica.builders import NOW, config, kernel, link, outcome, replica, view
+from tests.agent.replica.builders import commands as commands_of
 from tests.agent.replica.test_life import Commands, expect_quiet, spied, until_whole, with_volume
+from tests.agent.replica.test_stories import grow_disks, take_into_use, until_disks_have_grown
 from tests.lab.handmade import HandMadeVolume
 from tests.lab.laboratory import Laboratory
 
 Story = Callable[[Laboratory, HandMadeVolume, Commands], Awaitable[None]]
+
+
+def marked(one: Connection, out_of_sync: int) -> Connection:
+    return replace(one, peer_devices=(replace(one.peer_devices[0], out_of_sync=out_of_sync),))
+
+
+def paused(one: Connection) -> Connection:
+    return replace(one, peer_devices=(replace(one.peer_devices[0], resync_suspended="user,peer"),))
 
 
 def play(monkeypatch: pytest.MonkeyPatch, story: Story, *, members: int = 2, seed: int = 1) -> None:
@@ -127,3 +146,196 @@ def test_an_agent_loads_the_modules_of_drbd_when_it_starts(monkeypatch: pytest.M
         assert host.read("/sys/module/drbd_transport_tcp/initstate") == b"live\n"
 
     play(monkeypatch, story)
+
+
+async def fall_behind(lab: Laboratory, volume: HandMadeVolume, node: str = "node-3") -> None:
+    """Node-1 writes while a member is away; then it comes back."""
+    await volume.form()
+    await volume.promote(0)
+    lab.cluster.inject(faults.NodeDown(node))
+    await lab.sleep(10)
+    for number in range(40):
+        await write_at(lab, "node-1", number * 65536, f"while it was away {number}")
+    lab.cluster.inject(faults.NodeUp(node))
+
+
+async def write_at(lab: Laboratory, node: str, offset: int, tag: str) -> None:
+    lab.cluster.driver.catch_up()
+    io = lab.cluster.node(node).host.kernel.write(1000, offset, 4096, tag)
+    lab.cluster.driver.touch()
+    for _ in range(100):
+        if io.state is not IoState.BLOCKED:
+            break
+        await lab.sleep(0.1)
+    assert io.state is IoState.DONE
+
+
+def contents(lab: Laboratory, volume: HandMadeVolume) -> list[list[object]]:
+    found = []
+    for number in volume.diskful:
+        host = lab.cluster.node(volume.members[number][0]).host
+        device = host.block_device(f"/dev/quorate-1/{volume.logical_volume_name(number)}")
+        assert device is not None
+        found.append([device.read(block * 65536) for block in range(64)])
+    return found
+
+
+def flows(lab: Laboratory, node: str) -> list[str]:
+    lab.cluster.driver.catch_up()
+    links = lab.cluster.node(node).host.kernel.status("pvc-1")[0]["connections"]
+    return [peer["replication-state"] for link in links for peer in link["peer_devices"]]
+
+
+async def reasons(volume: HandMadeVolume, number: int) -> set[str]:
+    return {each.reason for each in (await volume.replica(number)).status.drbd.standstills}
+
+
+async def until_told(lab: Laboratory, volume: HandMadeVolume, number: int, reason: str, within: float) -> None:
+    for _ in range(int(within)):
+        if reason in await reasons(volume, number):
+            return
+        await lab.sleep(1)
+    raise AssertionError(f"{reason} of {number} was not told within {within} s")
+
+
+@pytest.mark.parametrize("slip", [Slip.HALF_BITMAP, Slip.LATCHED, Slip.UNDRAINED])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_copy_that_should_be_copying_and_is_not_is_told_and_cured(
+    monkeypatch: pytest.MonkeyPatch, slip: Slip, seed: int
+) -> None:
+    """F5, LINBIT/drbd 40, E4: it stays as it is until its links are made anew; writes go on, and all of them arrive."""
+
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        for _ in range(2):  # whichever of its peers it meets first
+            lab.cluster.inject(faults.Mishap("node-3", slip))
+        await fall_behind(lab, volume)
+        await lab.sleep(10)
+        assert disk_of(lab, "node-3") in ("Outdated", "Inconsistent")
+        await write_at(lab, "node-1", 50 * 65536, "while it stood still")
+        await until_told(lab, volume, 2, "SyncStalled", 60)
+        await lab.sleep(120)
+        assert disk_of(lab, "node-3") == "UpToDate"
+        await until_whole(volume)
+        assert await reasons(volume, 2) == set()
+        found = contents(lab, volume)
+        assert found[0] == found[1] == found[2]
+        assert not [said for said in commands.on("node-1") if "disconnect" in said]  # it is in use
+        await expect_quiet(lab, commands)
+
+    play(monkeypatch, story, members=3, seed=seed)
+
+
+def test_a_member_that_gives_what_nobody_takes_connects_that_link_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F5: SyncSource with a standing percentage here, Established and UpToDate there; a growth waits for it."""
+
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        lab.cluster.inject(faults.Mishap("node-2", Slip.ONE_SIDED))
+        await volume.form()
+        lab.cluster.inject(faults.NodeDown("node-3"))
+        await lab.sleep(10)
+        lab.cluster.driver.catch_up()
+        assert lab.cluster.node("node-2").host.kernel.new_current_uuid(1000, force_resync=True).ok
+        lab.cluster.driver.touch()
+        await lab.sleep(10)
+        lab.cluster.inject(faults.NodeUp("node-3"))
+        await lab.sleep(20)
+        assert "SyncSource" in flows(lab, "node-2")
+        await lab.sleep(160)
+        assert flows(lab, "node-2") == ["Established", "Established"]
+        await until_whole(volume)
+        assert await reasons(volume, 1) == set()
+        assert len([said for said in commands.on("node-2") if "disconnect" in said]) == 1
+        # What its marks said may be gone with them.
+        assert len([said for said in commands.on("node-2") if said.startswith("drbdsetup verify pvc-1 ")]) == 1
+        await grow_disks(volume)
+        await until_disks_have_grown(volume)
+        await take_into_use(volume)
+        await expect_quiet(lab, commands)
+
+    play(monkeypatch, story, members=3)
+
+
+def test_a_resync_that_somebody_paused_by_hand_is_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        lab.cluster.inject(faults.Mishap("node-3", Slip.LATCHED))
+        lab.cluster.inject(faults.Mishap("node-3", Slip.LATCHED))
+        await fall_behind(lab, volume)
+        await lab.sleep(5)
+        lab.cluster.driver.catch_up()
+        for peer in (0, 1):
+            lab.cluster.node("node-3").host.kernel.pause_sync("pvc-1", peer, 0)
+        lab.cluster.driver.touch()
+        await lab.sleep(180)
+        assert not [said for said in commands.on("node-3") if "disconnect" in said]
+        told = (await volume.replica(2)).status.drbd.standstills
+        assert "paused" in told[0].message
+
+    play(monkeypatch, story, members=3)
+
+
+#: Since so many seconds a copy has stood still, of which nothing was copied.
+LONG = 60
+
+
+def standing(view: View, sign: Sign, *, peer: int = -1, seconds: float = LONG) -> View:
+    signs = {(sign, peer): Noted(NOW - timedelta(seconds=seconds))}
+    return changed(view, signs=signs, seen_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        # History 422: Consistent beside a connected UpToDate one.
+        (kernel("Consistent"), ["drbdsetup disconnect pvc-1 1", "drbdadm adjust pvc-1"]),
+        (kernel("Inconsistent"), ["drbdsetup disconnect pvc-1 1", "drbdadm adjust pvc-1"]),
+        # The link over which something was begun goes first.
+        (
+            kernel("Outdated", links=(link(1), link(2, flow="WFBitMapT"))),
+            ["drbdsetup disconnect pvc-1 2", "drbdadm adjust pvc-1"],
+        ),
+        # Two that meet with equal generations throw their marks away: what has marks is copied anew.
+        (kernel("Outdated", links=(link(1), marked(link(2), 1640))), ["drbdsetup invalidate 1000"]),
+        (kernel("Inconsistent", role="Primary"), []),
+        (kernel("Inconsistent", links=(paused(link(1)), link(2))), []),
+    ],
+)
+def test_what_is_done_about_a_copy_that_stands_still(status: DrbdStatus, expected: list[str]) -> None:
+    used = replica(config=config(primary=status.role == "Primary"))
+    found = decide(standing(view(used, status), Sign.TAKING), NOW)
+    assert commands_of(found) == expected
+    assert [each.reason for each in found.status.drbd.standstills] == ["SyncStalled"]
+
+
+def test_a_second_cure_tries_the_other_link_and_waits_ever_longer() -> None:
+    stalled = standing(view(shown=kernel("Inconsistent")), Sign.TAKING)
+    tried = outcome("rejoin", "taking", exit_code=0, age=5)
+    assert commands_of(decide(changed(stalled, outcomes={"rejoin": tried}), NOW)) == []
+    tried = changed(tried, at=NOW - timedelta(seconds=25))
+    found = commands_of(decide(changed(stalled, outcomes={"rejoin": tried}), NOW))
+    assert found[0] == "drbdsetup disconnect pvc-1 2"
+    tried = changed(tried, times=2)
+    assert commands_of(decide(changed(stalled, outcomes={"rejoin": tried}), NOW)) == []
+
+
+@pytest.mark.parametrize("counter", [2**63 - 1, 2**64 - 8])
+def test_a_counter_that_is_not_sane_is_no_progress(counter: int) -> None:
+    def look(out_of_sync: int) -> DrbdStatus:
+        return kernel("Inconsistent", links=(marked(link(1, flow="SyncTarget"), out_of_sync), link(2)))
+
+    signs = noted({}, look(counter), NOW)
+    for second, left in ((10, 5000), (20, 4000), (30, counter), (40, 4000), (50, 6000)):
+        signs = noted(signs, look(left), NOW + timedelta(seconds=second))
+    assert signs[Sign.TAKING, -1] == Noted(NOW + timedelta(seconds=20), 4000)
+
+
+def test_the_word_dependency_alone_is_no_sign() -> None:
+    """E3: it is shown in every healthy resync beside a member without a disk."""
+    beside = replace(link(2, disk="Diskless").peer_devices[0], peer_client=True, resync_suspended="dependency")
+    signs: Signs = {}
+    for second in range(0, 100, 10):
+        copying = marked(link(1, flow="SyncTarget"), 8192 - 64 * second)
+        status = kernel("Inconsistent", links=(copying, replace(link(2), peer_devices=(beside,))))
+        signs = noted(signs, status, NOW + timedelta(seconds=second))
+    assert signs[Sign.TAKING, -1].since == NOW + timedelta(seconds=90)
+    settled = kernel("UpToDate", links=(link(1), replace(link(2), peer_devices=(beside,))))
+    assert noted(signs, settled, NOW) == {}

@@ -35,6 +35,7 @@ READ_LOG = "read-log"
 WRITE_BACK = "write-back"
 REJOIN = "rejoin"
 INVALIDATE = "invalidate"
+COMPARE = "compare"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
@@ -168,6 +169,12 @@ def invalidate(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
     parting = _part(view, peers, INVALIDATE, about)
     again = (_adjust(view, INVALIDATE, about),) if parting else ()
     return (*parting, Run(argv, INVALIDATE, about, changes=changes), *again)
+
+
+def compare(view: View, peer: int) -> Run:
+    """Compare with a peer, block by block, beside what its users do. What differs is marked."""
+    argv = ("drbdsetup", "verify", view.resource, str(peer), "0")
+    return Run(argv, COMPARE, str(peer), changes=(kernel_of(view.resource),))
 
 
 def _part(view: View, peers: Iterable[int], purpose: str, about: str) -> tuple[Run, ...]:

@@ -10,7 +10,8 @@ itself, and since when it has not (``noted``). What is noted is only a cache: an
   links are connected anew one by one. A copy that is not Inconsistent and has marks is invalidated instead: two that
   meet with equal generations throw their marks away without copying (E2).
 - A link over which this member gives what nobody takes (the other side calls itself UpToDate) is connected anew, later:
-  if it is the other side that stands still, its own agent sees to it.
+  if it is the other side that stands still, its own agent sees to it. The marks may be gone by that, so the two are
+  compared afterwards: what differs is marked again, and seen to as any mark between good copies.
 - A link that is StandAlone is connected again by ``adjust``; here it is only told of.
 
 A Primary is never touched: its users depend on each link.
@@ -128,9 +129,16 @@ def _volumes(status: DrbdStatus) -> Iterable[tuple[Connection, PeerDevice]]:
 
 def _good_peers(status: DrbdStatus) -> list[int]:
     """Who in touch has good data, those first over whose link something has been begun."""
-    good = [(link, each) for link, each in _volumes(status) if each.peer_disk_state == DiskState.UP_TO_DATE]
+    good = [(link, each) for link, each in _volumes(status) if _is_good(each)]
     good.sort(key=lambda one: one[1].replication_state == ReplicationState.ESTABLISHED)
     return [link.peer_node_id for link, _ in good]
+
+
+def _is_good(volume: PeerDevice) -> bool:
+    """Whether the peer has good data. In the middle of a resync the kernel shows it as no better than Consistent."""
+    if volume.replication_state in _GIVING:
+        return volume.peer_disk_state in (DiskState.CONSISTENT, DiskState.UP_TO_DATE)
+    return volume.peer_disk_state == DiskState.UP_TO_DATE
 
 
 def _left(status: DrbdStatus, states: set[ReplicationState]) -> int | None:
@@ -151,8 +159,7 @@ def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
     attaching = (Sign.ATTACHING, _ALL) in view.signs
     due = {key: _due(view, key) for key in view.signs if key[0] is not Sign.ALONE}
     if not due:
-        past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE) if each in view.outcomes)
-        return Verdict(drop=past) if past else FINE
+        return _is_over(view, status, now)
     first = min(due, key=lambda key: due[key])
     wait = (due[first] - (now - view.signs[first].since).total_seconds()) if now >= view.signs[first].since else 0.0
     if wait > 0:
@@ -163,9 +170,22 @@ def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
     if why_not(status, first):
         return Verdict(unsettled=attaching, again=PATIENCE)
     steps = _cure(view, status, first)
-    purpose = steps[0].purpose
-    verdict = attempt(view, now, purpose, str(first[0]), steps, patience=BETWEEN)
+    verdict = attempt(view, now, steps[0].purpose, steps[0].about, steps, patience=BETWEEN)
     return Verdict(steps=verdict.steps, again=verdict.again, unsettled=attaching)
+
+
+def _is_over(view: View, status: DrbdStatus, now: datetime) -> Verdict:
+    """Nothing stands still any more: what was done about it is forgotten, once it has been compared."""
+    last = view.outcomes.get(commands.REJOIN)
+    sign, _, peer = last.about.partition(" ") if last is not None else ("", "", "")
+    if sign == Sign.GIVING and commands.COMPARE not in view.outcomes:
+        link = next((volume for each, volume in _volumes(status) if str(each.peer_node_id) == peer), None)
+        if link is None:
+            return FINE  # it is on its way
+        if link.peer_disk_state == disk_state(status) == DiskState.UP_TO_DATE:
+            return Verdict(steps=(commands.compare(view, int(peer)),))
+    past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE, commands.COMPARE) if each in view.outcomes)
+    return Verdict(drop=past) if past else FINE
 
 
 def _due(view: View, key: tuple[Sign, int]) -> float:
@@ -194,7 +214,7 @@ def _cure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> tuple[Run, .
         peers = [link.peer_node_id for link in status.connections]
         return commands.rejoin(view, peers, str(sign))
     if sign is Sign.GIVING:
-        return commands.rejoin(view, [peer], str(sign))
+        return commands.rejoin(view, [peer], f"{sign} {peer}")
     good = _good_peers(status)
     if disk_state(status) != DiskState.INCONSISTENT and _has_marks(status):
         refused = failed(view, commands.INVALIDATE) is not None
@@ -244,7 +264,8 @@ def _told(
     attempts = 0
     for purpose in (commands.REJOIN, commands.INVALIDATE, commands.ADJUST):
         last = view.outcomes.get(purpose)
-        if last is not None and (last.about == sign or (sign is Sign.ALONE and purpose == commands.ADJUST)):
+        about = "" if last is None else last.about.partition(" ")[0]
+        if last is not None and (about == sign or (sign is Sign.ALONE and purpose == commands.ADJUST)):
             attempts += last.times
     hindrance = why_not(status, (sign, next(iter(since)))) if sign is not Sign.ALONE else ""
     done = f"; left alone: {hindrance}" if hindrance else f"; connected anew {attempts} times so far"

@@ -91,6 +91,7 @@ def _receivers(device: Device) -> list[PeerDevice]:
         and peer.now.repl >= Repl.ESTABLISHED
         and (peer.now.disk > Disk.OUTDATED or peer.now.disk is Disk.INCONSISTENT)
         and not device.held_since < peer.connection.since <= device.held_until
+        and not peer.is_left_out
     ]
 
 

@@ -108,6 +108,7 @@ class PeerDevice:
         "peer_uuid",
         "received",
         "sent",
+        "stands",
     )
 
     def __init__(self, connection: Connection, device: Device, options: Options) -> None:
@@ -121,6 +122,8 @@ class PeerDevice:
         """The peer's data generation as last told."""
         self.peer_quorate = False
         self.copying: Copying | None = None
+        self.stands = False
+        """A resync over this connection went wrong (``Slip``), and stands still until the connection is made anew."""
         self.sent = 0
         self.received = 0
 
@@ -140,6 +143,14 @@ class PeerDevice:
         """Bytes that the peer lacks, as the local bitmap says."""
         slot = self.slot
         return 0 if slot is None or slot.bitmap_index == -1 else slot.bitmap.count * BLOCK
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the peer's copy stands still on its way to being good: it is not written to, only marked."""
+        other = self.peer
+        if other is None or other.device.now.disk >= Disk.CONSISTENT:
+            return False
+        return any(each.stands for each in other.device.peer_devices)
 
     @property
     def peer(self) -> PeerDevice | None:

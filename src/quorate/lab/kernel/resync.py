@@ -13,7 +13,7 @@ from quorate.lab.kernel.block import BLOCK
 from quorate.lab.kernel.change import Change
 from quorate.lab.kernel.io_errors import answers
 from quorate.lab.kernel.resource import Device, PeerDevice
-from quorate.lab.kernel.states import RESYNCING, TARGETS, Disk, Repl
+from quorate.lab.kernel.states import RESYNCING, TARGETS, Disk, Repl, Slip
 from quorate.lab.kernel.uuids import Verdict
 
 RATE = 40 * 1024 * 1024 // BLOCK
@@ -29,6 +29,14 @@ _FIRST_STEP = {
     Verdict.TARGET: Repl.WF_BITMAP_T,
     Verdict.TARGET_ALL: Repl.WF_BITMAP_T,
 }
+
+
+_STANDING = {
+    Slip.HALF_BITMAP: (Repl.ESTABLISHED, Repl.WF_BITMAP_T),
+    Slip.LATCHED: (Repl.PAUSED_SYNC_S, Repl.PAUSED_SYNC_T),
+    Slip.UNDRAINED: (Repl.ESTABLISHED, Repl.ESTABLISHED),
+}
+"""How the ends of a copy that never starts see it: who would give, and who would take."""
 
 
 class Copying:
@@ -97,8 +105,23 @@ def _step(peer: PeerDevice, repl: Repl) -> None:
 def _start(copying: Copying) -> None:
     if copying.first.copying is not copying or copying.second.copying is not copying:
         return
-    _step(copying.second, Repl.SYNC_TARGET)
-    _step(copying.first, Repl.SYNC_SOURCE)
+    if not _goes_wrong(copying):
+        _step(copying.second, Repl.SYNC_TARGET)
+        _step(copying.first, Repl.SYNC_SOURCE)
+
+
+def _goes_wrong(copying: Copying) -> bool:
+    """Whether the copy never starts, by chance."""
+    source, target = copying.first, copying.second
+    resource = target.device.resource
+    for slip, (giving, taking) in _STANDING.items():
+        if resource.kernel.slips(slip, resource):
+            source.copying = target.copying = None
+            target.stands = True
+            _step(target, taking)
+            _step(source, giving)
+            return True
+    return False
 
 
 def _start_mutual(copying: Copying) -> None:
@@ -110,6 +133,8 @@ def _start_mutual(copying: Copying) -> None:
 def after_change(peer: PeerDevice) -> None:
     """Start, pause or give up a copy when the replication state says so."""
     copying = peer.copying
+    if peer.now.repl < Repl.ESTABLISHED:
+        peer.stands = False
     if copying is None or peer.old.repl is peer.now.repl:
         return
     world = peer.device.resource.world
@@ -117,6 +142,7 @@ def after_change(peer: PeerDevice) -> None:
     if peer.now.repl <= Repl.ESTABLISHED:
         copying.first.copying = copying.second.copying = None
         copying.since = None
+        world.soon(partial(_wait_no_more, copying.second.device))
         return
     states = (copying.first.now.repl, copying.second.now.repl)
     if states == (Repl.SYNC_SOURCE, Repl.SYNC_TARGET):
@@ -126,6 +152,19 @@ def after_change(peer: PeerDevice) -> None:
         world.later(SETTLING, partial(_settle_mutual, copying))
     else:
         copying.since = None
+
+
+def _wait_no_more(device: Device) -> None:
+    """A copy came to an end before it was whole: what waited for that (`begin_mutual`) takes from whom it met."""
+    if device.resource.gone or device.now.disk is not Disk.INCONSISTENT:
+        return
+    if any(peer.now.repl in TARGETS for peer in device.peer_devices):
+        return
+    for peer in device.peer_devices:
+        other = peer.peer
+        if peer.now.repl is Repl.PAUSED_SYNC_S and other is not None and other.device.now.disk is Disk.UP_TO_DATE:
+            peer.copying = other.copying = None
+            start(peer, other, Verdict.TARGET_ALL)
 
 
 def work_out(copying: Copying) -> None:
@@ -239,7 +278,12 @@ def _end(target: PeerDevice, source: PeerDevice, disk: Disk) -> None:
     target.device.new.disk = disk
     _end_others(target)
     change.commit()
-    change = Change(source.device.resource, "resync-finished", hard=True)
+    resource = source.device.resource
+    if source.slot is not None and resource.kernel.slips(Slip.ONE_SIDED, resource):
+        source.stands = True
+        source.slot.bitmap.add(0, max(1, source.device.blocks // 8))
+        return
+    change = Change(resource, "resync-finished", hard=True)
     source.new.repl = Repl.ESTABLISHED
     source.new.disk = target.device.now.disk
     change.commit()
@@ -251,6 +295,8 @@ def _end_others(target: PeerDevice) -> None:
     for peer in target.device.peer_devices:
         other = peer.peer
         if peer is target or peer.now.repl not in TARGETS or other is None or other.device.metadata is None:
+            continue
+        if peer.stands:
             continue
         if metadata is not None and uuids.same(other.device.metadata.current_uuid, metadata.current_uuid):
             peer.new.repl = Repl.ESTABLISHED

@@ -52,13 +52,15 @@ def _choose_sync_source(device: Device) -> None:
         if peer.new.repl in (Repl.SYNC_TARGET, Repl.PAUSED_SYNC_T)
         and not (peer.new.paused_by_user or peer.new.paused_by_peer)
         and peer.new.disk >= Disk.OUTDATED
+        and not peer.stands
     ]
     chosen = min(candidates, key=lambda peer: peer.out_of_sync, default=None)
     current = next((peer for peer in candidates if peer.now.repl is Repl.SYNC_TARGET), None)
     if current is not None and chosen is not None and current.out_of_sync < chosen.out_of_sync + (1 << 20):
         chosen = current
     for peer in device.peer_devices:
-        peer.new.paused_by_other = chosen is not None and peer is not chosen
+        latched = peer.stands and peer.new.repl is Repl.PAUSED_SYNC_T
+        peer.new.paused_by_other = latched or (chosen is not None and peer is not chosen)
         if peer.new.repl in (Repl.SYNC_TARGET, Repl.PAUSED_SYNC_T):
             peer.new.repl = Repl.SYNC_TARGET if peer is chosen else Repl.PAUSED_SYNC_T
 

@@ -90,3 +90,12 @@ class Slip(StrEnum):
 
     #: A disk that is attached beside connected peers stays Negotiating (F2).
     NEGOTIATING = "negotiating"
+    #: A copy that is to take from a peer waits for its bitmap (WFBitMapT), and the peer calls the link Established.
+    #: Whatever it gets over other links, it stays Outdated, and lacks more with every write (F5).
+    HALF_BITMAP = "half-bitmap"
+    #: A copy that is to take from a peer stays paused behind a "connection dependency" (LINBIT/drbd 40).
+    LATCHED = "latched"
+    #: A copy that is to take from a peer takes nothing, with the link Established: bits that nothing drains (E4).
+    UNDRAINED = "undrained"
+    #: Whoever gives stays SyncSource with a standing percentage; who took calls itself UpToDate (F5).
+    ONE_SIDED = "one-sided"
