@@ -9,6 +9,7 @@ have been missed. Progress of a resync is told many times a second and is worth 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing
 from typing import NoReturn
 
@@ -39,6 +40,9 @@ MODULES = ("drbd", "drbd_transport_tcp")
 MODULE_SILENCE = 60.0
 
 CONNECTED = ConnectionState.CONNECTED.value
+UNCONNECTED = ConnectionState.UNCONNECTED.value
+#: So many attempts to connect a link are remembered.
+LOOP = 10
 #: A disk that is gone, or as good as gone: nothing is written to it any more.
 NO_DISK = frozenset({DiskState.DISKLESS, DiskState.DETACHING, DiskState.FAILED})
 ESTABLISHED = ReplicationState.ESTABLISHED.value
@@ -135,6 +139,7 @@ class KernelWatch:
             self._node.memory.paths.pop(event.resource, None)
         if event.kind == "connection" and event.fields.get("connection", CONNECTED) != CONNECTED:
             self._lost_link(event.resource)
+            self._count_attempt(event)
         self._keep_part(event)
         if self._dumping and event.verb == "exists":
             return
@@ -173,6 +178,14 @@ class KernelWatch:
     def _lost_link(self, resource: str) -> None:
         losses = self._node.memory.link_losses
         losses[resource] = losses.get(resource, 0) + 1
+
+    def _count_attempt(self, event: Event) -> None:
+        """A link that begins to look for its peer anew; how often it does so lately tells whether it loops."""
+        peer = event.fields.get("peer-node-id", "")
+        if event.fields["connection"] != UNCONNECTED or not (peer.isascii() and peer.isdigit()):
+            return
+        attempts = self._node.memory.attempts.setdefault(event.resource, {}).setdefault(int(peer), deque(maxlen=LOOP))
+        attempts.append(self._node.clock.now())
 
     def _may_have_missed_losses(self) -> None:
         """Nobody listened for a while."""

@@ -6,6 +6,7 @@ look that was under way meanwhile may have seen the state before, and does not c
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -151,6 +152,8 @@ class Memory:
         self.progress_reported: dict[str, datetime] = {}
         #: By resource: since when its report has waited for what the resource comes to.
         self.unreported_since: dict[str, datetime] = {}
+        #: By resource and peer: when its link began to look for the peer anew, the last times.
+        self.attempts: dict[str, dict[int, deque[datetime]]] = {}
         #: By resource: what should move in the kernel, and since when it has not.
         self.signs: dict[str, Signs] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.
@@ -189,6 +192,7 @@ class Memory:
             self.marked_since,
             self.link_rules,
             self.signs,
+            self.attempts,
         ):
             known.pop(name, None)
         for some in (self.strangers, self.renewable):

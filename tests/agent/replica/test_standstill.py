@@ -339,3 +339,60 @@ def test_the_word_dependency_alone_is_no_sign() -> None:
     assert signs[Sign.TAKING, -1].since == NOW + timedelta(seconds=90)
     settled = kernel("UpToDate", links=(link(1), replace(link(2), peer_devices=(beside,))))
     assert noted(signs, settled, NOW) == {}
+
+
+def sessions(lab: Laboratory, node: str) -> int:
+    """How often a link of the node was dropped as soon as it was agreed on."""
+    return sum("Aborting" in line for _, line in lab.cluster.world.log(node))
+
+
+def test_a_link_that_loops_is_tried_once_per_pause_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16,000 aborted state changes in 20 minutes after a clean reboot."""
+
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        await volume.form()
+        await volume.promote(0)
+        lab.cluster.inject(faults.NodeDown("node-2"))
+        await lab.sleep(10)
+        for _ in range(3):
+            lab.cluster.inject(faults.Mishap("node-2", Slip.RECONNECT_LOOP))
+        lab.cluster.inject(faults.NodeUp("node-2"))
+        await until_told(lab, volume, 1, "ReconnectLoop", 30)
+        await lab.sleep(10)
+        before = sessions(lab, "node-2")
+        assert before < 100
+        await write_at(lab, "node-1", 0, "meanwhile")
+        await lab.sleep(240)
+        assert sessions(lab, "node-2") - before < 100
+        await until_whole(volume)
+        assert await reasons(volume, 1) == set()
+        found = contents(lab, volume)
+        assert found[0] == found[1] == found[2]
+        await expect_quiet(lab, commands)
+
+    play(monkeypatch, story, members=3)
+
+
+def test_a_link_that_was_given_up_is_brought_back_also_by_a_member_without_its_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """E4: a refused state leaves a link StandAlone; the disk of the member that is so may be gone at the same time."""
+
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        await volume.form()
+        lab.cluster.inject(faults.DriveFail("node-3", "1"))
+        kernel_3 = lab.cluster.node("node-3").host.kernel
+        lab.cluster.driver.catch_up()
+        assert kernel_3.detach(1000, force=True).ok
+        lab.cluster.driver.touch()
+        await lab.sleep(30)
+        for peer in (0, 1):
+            lab.cluster.driver.catch_up()
+            assert kernel_3.disconnect("pvc-1", peer, force=True).ok
+            lab.cluster.driver.touch()
+        await lab.sleep(90)
+        lab.cluster.driver.catch_up()
+        states = {link["connection-state"] for link in kernel_3.status("pvc-1")[0]["connections"]}
+        assert states == {"Connected"}
+
+    play(monkeypatch, story, members=3)

@@ -24,6 +24,7 @@ from quorate.agent.replica.kernel import (
     stand_alone,
 )
 from quorate.agent.replica.metadata import is_attached
+from quorate.agent.replica.standstill import left_to_wait
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, cleared, command_error, failed, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import Run, Step
@@ -60,6 +61,8 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     if not why and view.unadjusted:
         why = "file changed"
     alone = stand_alone(view.status) if not why else []
+    if not why and alone and (pause := max(left_to_wait(view, peer, now) for peer in alone)) > 0:
+        return Verdict(again=pause)  # one of them loops when it is connected
     if not why and not alone:
         return cleared("last_adjustment_error")
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
@@ -158,7 +161,7 @@ def _without_disk(view: View, now: datetime, verdict: Verdict) -> Verdict:
     wrong = unheard or failed(view, commands.ADJUST)
     errors = {} if wrong is None else {"last_adjustment_error": command_error(wrong, view)}
     again = verdict.again
-    if not heard or link_difference(view.config, view.status):
+    if not heard or link_difference(view.config, view.status) or stand_alone(view.status):
         links = attempt(view, now, commands.ADJUST_LINKS, about, _links(view, about))
         if links.steps:
             return changed(links, errors=errors)

@@ -36,6 +36,7 @@ WRITE_BACK = "write-back"
 REJOIN = "rejoin"
 INVALIDATE = "invalidate"
 COMPARE = "compare"
+PART = "part"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
 METADATA_SILENCE = 120.0
@@ -169,6 +170,12 @@ def invalidate(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
     parting = _part(view, peers, INVALIDATE, about)
     again = (_adjust(view, INVALIDATE, about),) if parting else ()
     return (*parting, Run(argv, INVALIDATE, about, changes=changes), *again)
+
+
+def part(view: View, peer: int, about: str) -> Run:
+    """Take one link down."""
+    argv = ("drbdsetup", "disconnect", view.resource, str(peer))
+    return Run(argv, f"{PART} {peer}", about, changes=(kernel_of(view.resource),))
 
 
 def compare(view: View, peer: int) -> Run:

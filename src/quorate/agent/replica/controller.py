@@ -297,6 +297,7 @@ class Replicas:
             volume=volumes.value.get(_disk_of(config)) if volumes.value is not None else None,
             signs=self._signs(resource, sighting),
             seen_at=self._seen_at(resource),
+            attempts={peer: tuple(times) for peer, times in memory.attempts.get(resource, {}).items()},
             outcomes=self._outcomes(work, resource),
             busy=node.hands.busy(work),
             hung=bool(node.hands.hung(work)),

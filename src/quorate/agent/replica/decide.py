@@ -23,7 +23,7 @@ from quorate.agent.replica.lost_drive import let_go_of_lost_disk
 from quorate.agent.replica.metadata import prepare_metadata
 from quorate.agent.replica.role import change_role
 from quorate.agent.replica.settling import held_back
-from quorate.agent.replica.standstill import mend_standstill, standstills
+from quorate.agent.replica.standstill import mend_standstill, part_from_loop, standstills
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
 from quorate.agent.replica.view import View
 from quorate.agent.steps import KERNEL, Look, Step
@@ -91,6 +91,7 @@ TO_BE_REALISED: Final[tuple[Rule, ...]] = (
     write_file,
     let_go_of_lost_disk,
     prepare_metadata,
+    part_from_loop,
     adjust,
     forget,
     mend_standstill,
@@ -113,6 +114,7 @@ _SHOWN_AS: Final = {
     commands.REJOIN: "last_adjustment_error",
     commands.INVALIDATE: "last_adjustment_error",
     commands.COMPARE: "last_adjustment_error",
+    commands.PART: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
     commands.RESIZE: "last_resize_error",
 }

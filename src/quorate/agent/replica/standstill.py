@@ -12,6 +12,7 @@ itself, and since when it has not (``noted``). What is noted is only a cache: an
 - A link over which this member gives what nobody takes (the other side calls itself UpToDate) is connected anew, later:
   if it is the other side that stands still, its own agent sees to it. The marks may be gone by that, so the two are
   compared afterwards: what differs is marked again, and seen to as any mark between good copies.
+- A link that is made and lost again many times a second is taken down, and tried once after each pause, ever longer.
 - A link that is StandAlone is connected again by ``adjust``; here it is only told of.
 
 A Primary is never touched: its users depend on each link.
@@ -26,6 +27,7 @@ from enum import StrEnum
 from typing import Final
 
 from quorate.agent.backoff import Patience
+from quorate.agent.memory import Outcome
 from quorate.agent.replica import commands
 from quorate.agent.replica.kernel import disk_state, has_disk, holds_disk, is_primary, stand_alone
 from quorate.agent.replica.looking import look_work
@@ -52,6 +54,13 @@ GIVING_PATIENCE: Final = 120.0
 FRESH: Final = 5.0
 #: Between two cures. The first time the other link is tried soon.
 BETWEEN: Final = Patience(first=20.0, longest=600.0)
+#: So many attempts to connect within so many seconds are a loop. A link whose peer is away waits, and makes none.
+LOOP: Final = 10
+WITHIN: Final = 5.0
+#: Between two attempts of a link that loops.
+LOOP_PAUSE: Final = Patience(first=15.0, longest=600.0)
+#: A link that has not looped for so many seconds is cured.
+CURED: Final = 900.0
 #: A counter of the kernel above this has gone below zero.
 _INSANE: Final = 2**62
 
@@ -188,6 +197,43 @@ def _is_over(view: View, status: DrbdStatus, now: datetime) -> Verdict:
     return Verdict(drop=past) if past else FINE
 
 
+_LOOPED: Final = "loop"
+
+
+def part_from_loop(view: View, now: datetime, settled: bool) -> Verdict:
+    """Take down a link that loops. ``adjust`` connects it again, when it may."""
+    if view.status is None or not view.kernel.current:
+        return FINE
+    cured = tuple(
+        purpose
+        for purpose, last in view.outcomes.items()
+        if purpose.startswith(f"{commands.PART} ") and (now - last.at).total_seconds() > CURED + LOOP_PAUSE.longest
+    )
+    for peer in _looping(view, now):
+        if peer not in stand_alone(view.status) and may_connect(view, peer, now):
+            return Verdict(steps=(commands.part(view, peer, _LOOPED),), unsettled=True, drop=cured)
+    return Verdict(drop=cured) if cured else FINE
+
+
+def _looping(view: View, now: datetime) -> list[int]:
+    return [
+        peer
+        for peer, times in view.attempts.items()
+        if len(times) >= LOOP and times[-1] >= times[0] and (times[-1] - times[0]).total_seconds() <= WITHIN
+        if (now - times[-1]).total_seconds() <= WITHIN
+    ]
+
+
+def may_connect(view: View, peer: int, now: datetime) -> bool:
+    """Whether a link that looped may be tried, as far as its pause goes."""
+    return left_to_wait(view, peer, now) <= 0
+
+
+def left_to_wait(view: View, peer: int, now: datetime) -> float:
+    """Seconds until then."""
+    return LOOP_PAUSE.left(view.outcomes.get(f"{commands.PART} {peer}"), _LOOPED, now)
+
+
 def _due(view: View, key: tuple[Sign, int]) -> float:
     return GIVING_PATIENCE if key[0] is Sign.GIVING else PATIENCE
 
@@ -232,11 +278,15 @@ def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
     if status is None:
         return ()
     found: list[Standstill] = []
+    loops = {peer: last for peer in _linked(view) if (last := view.outcomes.get(f"{commands.PART} {peer}"))}
+    waiting = {peer: last for peer, last in loops.items() if not may_connect(view, peer, now)}
+    if waiting:
+        found.append(_told_of_loops(view, waiting))
     for sign, (reason, words) in _TOLD.items():
         since = {
             peer: noted.since
             for (each, peer), noted in view.signs.items()
-            if each is sign and (now - noted.since).total_seconds() >= _due(view, (each, peer))
+            if each is sign and peer not in waiting and (now - noted.since).total_seconds() >= _due(view, (each, peer))
         }
         if since and not any(each.reason == reason for each in found):
             found.append(_told(view, status, sign, reason, words, since))
@@ -259,8 +309,6 @@ def _told(
     view: View, status: DrbdStatus, sign: Sign, reason: str, words: str, since: Mapping[int, datetime]
 ) -> Standstill:
     peers = tuple(sorted(peer for peer in since if peer != _ALL)) or tuple(sorted(_good_peers(status)))
-    names = {peer.node_id: f"{peer.name} on {peer.node_name}" for peer in view.config.peers}
-    named = ", ".join(names.get(peer, f"node id {peer}") for peer in peers)
     attempts = 0
     for purpose in (commands.REJOIN, commands.INVALIDATE, commands.ADJUST):
         last = view.outcomes.get(purpose)
@@ -269,5 +317,26 @@ def _told(
             attempts += last.times
     hindrance = why_not(status, (sign, next(iter(since)))) if sign is not Sign.ALONE else ""
     done = f"; left alone: {hindrance}" if hindrance else f"; connected anew {attempts} times so far"
-    message = words.format(disk=disk_state(status), peers=named) + done
+    message = words.format(disk=disk_state(status), peers=_named(view, peers)) + done
     return Standstill(reason=reason, since=min(since.values()), peers=peers, attempts=attempts, message=message[:512])
+
+
+def _told_of_loops(view: View, waiting: Mapping[int, Outcome]) -> Standstill:
+    times = sum(last.times for last in waiting.values())
+    return Standstill(
+        reason=DRBDMoving.RECONNECT_LOOP.code,
+        since=min(last.at for last in waiting.values()),
+        peers=tuple(sorted(waiting)),
+        attempts=times,
+        message=f"the link to {_named(view, waiting)} was lost as often as made, {LOOP} times within {WITHIN:g} s,"
+        f" {times} times so far; it is down, and tried again after a pause",
+    )
+
+
+def _linked(view: View) -> list[int]:
+    return [peer.node_id for peer in view.config.peers]
+
+
+def _named(view: View, peers: Iterable[int]) -> str:
+    names = {peer.node_id: f"{peer.name} on {peer.node_name}" for peer in view.config.peers}
+    return ", ".join(names.get(peer, f"node id {peer}") for peer in sorted(peers))

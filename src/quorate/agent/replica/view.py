@@ -91,6 +91,8 @@ class View:
     #: What should move in the kernel, and since when it has not; and when that was last looked at.
     signs: Signs = field(default_factory=dict)
     seen_at: datetime | None = None
+    #: By peer: the last ten moments at which its link began to look for it anew.
+    attempts: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     #: Work on the resource is under way, or a command of it hangs.
     busy: bool = False

@@ -169,6 +169,7 @@ class Connection:
         "established",
         "fresh",
         "graceful",
+        "looping",
         "loss_at",
         "meeting",
         "new",
@@ -208,6 +209,8 @@ class Connection:
         """When it was last connected."""
         self.fresh = True
         """Never connected since it was configured."""
+        self.looping = False
+        """Each session is over before it began (``Slip``), until this end is configured anew."""
         self.loss_at: float | None = None
         """When this end will notice that the peer is gone."""
         self.meeting: object | None = None

@@ -99,3 +99,5 @@ class Slip(StrEnum):
     UNDRAINED = "undrained"
     #: Whoever gives stays SyncSource with a standing percentage; who took calls itself UpToDate (F5).
     ONE_SIDED = "one-sided"
+    #: A link is made and lost again at full speed, until somebody disconnects and connects it (LINBIT/drbd 137).
+    RECONNECT_LOOP = "reconnect-loop"
