@@ -209,7 +209,12 @@ def test_a_group_that_is_all_thin_pool_is_not_short_of_space() -> None:
 def test_the_node_as_a_whole(objects: list[Resource], ready: str, schedulable: str) -> None:
     found = status_written(looked(inventory(spec=NodeSpec(tags=("x",))), *objects))
     reasons = {condition.type: condition.reason for condition in found.status.conditions}
-    assert reasons == {"Ready": ready, "Schedulable": schedulable, "Orphans": "NoOrphans"}
+    assert reasons == {
+        "Ready": ready,
+        "Schedulable": schedulable,
+        "Orphans": "NoOrphans",
+        "KernelStuck": "NothingHangs",
+    }
 
 
 def test_the_zone_is_the_machines() -> None:

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
 
 from quorate.agent.machine import CommandHung, Completed, FileBeneath, Machine
 from quorate.agent.memory import Memory, Outcome
@@ -59,6 +61,14 @@ class LinksKept(QuorateError):
     """A command would part members that must not be parted now."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A command that has not ended yet, and when it was started."""
+
+    command: str
+    since: datetime
+
+
 class Hands:
     """Carries out steps on one machine."""
 
@@ -75,11 +85,15 @@ class Hands:
         self._urgent_slots = asyncio.Semaphore(URGENT_SLOTS)
         #: In the task of a piece of work: whether it is urgent.
         self._urgent: ContextVar[bool] = ContextVar("urgent", default=False)
+        #: … and its name.
+        self._work: ContextVar[str] = ContextVar("work", default="")
         #: By name of the work, whom to tell of its end.
         self._under_way: dict[str, dict[Callable[[], None], None]] = {}
         #: By name, who waits to hold it beside his own, in the order in which they came.
         self._lines: dict[str, dict[Callable[[], None], None]] = {}
         self._hung: dict[str, str] = {}
+        #: By name of the work, the command of it that runs, or hangs.
+        self._running: dict[str, UnderWay] = {}
         #: By name of the work, what carries it out.
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._closing = False
@@ -128,13 +142,23 @@ class Hands:
         """The command that hangs under this name; "" if none does."""
         return self._hung.get(work, "")
 
+    @property
+    def running(self) -> Mapping[str, UnderWay]:
+        """Every command that has not ended yet, by the name of its work."""
+        return dict(self._running)
+
     async def run(self, *argv: str, silence: float | None = None, stdin: FileBeneath | None = None) -> Completed:
         """Run a command when a slot is free: for lookers."""
         async with self._urgent_slots if self._urgent.get() else self._slots:
-            patience = self.silence if silence is None else silence
+            patience, work = self.silence if silence is None else silence, self._work.get()
+            if work:
+                self._running[work] = UnderWay(" ".join(argv), self._clock.now())
             if stdin is None:
-                return await self._machine.run(*argv, silence=patience)
-            return await self._machine.run(*argv, silence=patience, stdin=stdin)
+                completed = await self._machine.run(*argv, silence=patience)
+            else:
+                completed = await self._machine.run(*argv, silence=patience, stdin=stdin)
+            self._running.pop(work, None)  # one that was given up is still there
+            return completed
 
     async def close(self) -> None:
         """Begin nothing more, let steps under way end within the grace, cancel what is left."""
@@ -148,6 +172,7 @@ class Hands:
 
     async def _carry_out(self, names: tuple[str, ...], steps: tuple[Step, ...], urgent: bool) -> None:
         self._urgent.set(urgent)
+        self._work.set(names[0])
         work = names[0]
         # Several steps of one purpose are one attempt.
         before = {step.purpose: self._memory.last(work, step.purpose) for step in steps}
@@ -158,6 +183,7 @@ class Hands:
         finally:
             del self._tasks[work]
             self._hung.pop(work, None)
+            self._running.pop(work, None)
             for done in {done: None for name in names for done in self._under_way.pop(name)}:
                 done()
             for name in names:

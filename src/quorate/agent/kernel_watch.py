@@ -99,14 +99,13 @@ class KernelWatch:
 
     async def load_modules(self) -> NoReturn:
         """Load what the first resource and the first link would: drbdadm gives them five seconds (F2)."""
-        for module in MODULES:
-            try:
-                done = await self._node.hands.run("modprobe", "-q", module, silence=MODULE_SILENCE)
-                why = "" if done.exit_code == 0 else presentable(done.output) or f"exit code {done.exit_code}"
-            except (QuorateError, OSError) as error:
-                why = str(error)
-            if why:
-                log.warning("a module was not loaded: see quorate agent --check", module=module, why=why)
+        try:
+            done = await self._node.hands.run("modprobe", "-q", "-a", *MODULES, silence=MODULE_SILENCE)
+            why = "" if done.exit_code == 0 else presentable(done.output) or f"exit code {done.exit_code}"
+        except (QuorateError, OSError) as error:
+            why = str(error)
+        if why:
+            log.warning("DRBD's modules were not loaded: see quorate agent --check", modules=MODULES, why=why)
         while True:
             await self._node.clock.sleep(self._node.settings.look_again)
 

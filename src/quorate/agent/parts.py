@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.agent import address, inventory, lvm, operations, orphans, replica
+from quorate.agent import address, inventory, kernel_stuck, lvm, operations, orphans, replica
 from quorate.agent.process import Part
 
-PARTS: tuple[Part, ...] = (address, inventory, lvm, operations, orphans, replica)
+PARTS: tuple[Part, ...] = (address, inventory, kernel_stuck, lvm, operations, orphans, replica)

@@ -6,6 +6,7 @@
 | DiskNotReady | its agent has gone silent, or reports that group or pool cannot be used                              |
 | Disabled     | a person switched it off: ``allowScheduling`` of the disk or the node, or the LVG's annotation       |
 | Cordoned     | the node is unschedulable, or to be evacuated                                                        |
+| KernelStuck  | commands hang in the node's kernel                                                                   |
 | Unhealthy    | a drive under it is SUSPECT or BAD                                                                   |
 | Inactive     | a drive under it, or the node, is marked INACTIVE                                                    |
 | LowSpace     | less than the low-water mark is free                                                                 |
@@ -40,6 +41,8 @@ class Surroundings:
     #: The node's agent has reported lately.
     agent_is_fresh: bool
     low_water_percent: int
+    #: What hangs in its kernel, in words; "": nothing.
+    stuck: str = ""
 
 
 def judge(space: Space, drives: tuple[Drive, ...], around: Surroundings) -> tuple[Verdict, Verdict, Verdict]:
@@ -54,6 +57,7 @@ def judge(space: Space, drives: tuple[Drive, ...], around: Surroundings) -> tupl
         against = (
             _disabled(space, said, around)
             or cordoned(around.machine)
+            or kernel_stuck(around)
             or _unhealthy(drives)
             or _inactive(drives, around.machine)
         )
@@ -83,6 +87,11 @@ def cordoned(machine: core.Node | None) -> Verdict | None:
     if machine.metadata.annotations.get(annotation_keys.EVACUATE) == "true":
         return Schedulable.CORDONED(f"node {machine.name} is to be evacuated")
     return None
+
+
+def kernel_stuck(around: Surroundings) -> Verdict | None:
+    """Whether what is asked of the node may never be done."""
+    return Schedulable.KERNEL_STUCK(around.stuck) if around.stuck else None
 
 
 def _deleting(space: Space, drives: tuple[Drive, ...]) -> Verdict | None:

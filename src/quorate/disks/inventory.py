@@ -17,7 +17,7 @@ from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.disks import Schedulable
-from quorate.api.conditions.inventory import Orphans, Ready
+from quorate.api.conditions.inventory import KernelStuck, Orphans, Ready
 from quorate.api.core import Lease
 from quorate.api.longhorn import DiskSchedule, Node
 from quorate.api.longhorn.node import DiskStatus, NodeSpec, NodeStatus, Orphan, OrphanType
@@ -52,6 +52,8 @@ _WHILE_SILENT: Final = 5.0
 #: … and one with a group that is being deleted: what leaves it does not wake us.
 _WHILE_DELETING: Final = 5.0
 _UNKNOWN_DISK: Final = DiskStatus()
+#: How many commands a message names.
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,18 @@ def _events(inventory: Node, status: NodeStatus) -> tuple[PlanEvent, ...]:
     # Once: what was told of stays in the condition's message while an agent that has just started looks again.
     if left and (known is None or left not in known.message):
         told.append(PlanEvent(inventory, Orphans.ORPHANS_FOUND.code, left, warning=True))
+    stuck, was_stuck = (conditions.find(each.conditions, KernelStuck) for each in (status, inventory.status))
+    hangs, hung = (each is not None and each.status is ConditionStatus.TRUE for each in (stuck, was_stuck))
+    if stuck is not None and hangs != hung:
+        told.append(PlanEvent(inventory, stuck.reason, stuck.message, warning=hangs))
     return tuple(told)
+
+
+def _stuck(inventory: Node) -> str:
+    """What hangs in the node's kernel, as its agent says. What a silent agent said holds: the kernel is as it was."""
+    hanging = [f"{each.command} ({each.work}, since {each.since:%H:%M:%S})" for each in inventory.status.stuck_commands]
+    more = f" and {len(hanging) - _NAMED} more" if len(hanging) > _NAMED else ""
+    return f"{inventory.name} has to be rebooted: {'; '.join(hanging[:_NAMED])}{more}" if hanging else ""
 
 
 def _orphans(inventory: Node, view: NodeView) -> Verdict:
@@ -225,11 +238,17 @@ def _status(inventory: Node, view: NodeView, now: datetime) -> NodeStatus:
         said=inventory.spec,
         agent_is_fresh=view.agent_is_fresh,
         low_water_percent=view.config.disks.low_water_percent,
+        stuck=_stuck(inventory),
     )
     generation = inventory.metadata.generation
     spaces = [space for group in view.groups for space in disks_of(group)]
     disks = {space.name: _disk(inventory, space, view, around, now) for space in spaces}
-    verdicts = (_node_ready(spaces, around), _node_schedulable(disks, around), _orphans(inventory, view))
+    verdicts = (
+        _node_ready(spaces, around),
+        _node_schedulable(disks, around),
+        _orphans(inventory, view),
+        KernelStuck.COMMANDS_HANG(around.stuck) if around.stuck else KernelStuck.NOTHING_HANGS(),
+    )
     return replace(
         inventory.status,
         observed_generation=generation,
@@ -270,9 +289,9 @@ def _node_schedulable(disks: dict[str, DiskStatus], around: fitness.Surroundings
     """The node takes something new if any of its disks does."""
     if not around.said.allow_scheduling:
         return Schedulable.DISABLED("allowScheduling of the node is false")
-    cordoned = fitness.cordoned(around.machine)
-    if cordoned is not None:
-        return cordoned
+    against = fitness.cordoned(around.machine) or fitness.kernel_stuck(around)
+    if against is not None:
+        return against
     found = {name: conditions.find(disk.conditions, Schedulable) for name, disk in disks.items()}
     if any(condition is not None and condition.status is ConditionStatus.TRUE for condition in found.values()):
         return Schedulable.SCHEDULABLE("At least one disk takes new entries.")

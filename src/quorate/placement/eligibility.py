@@ -2,7 +2,8 @@
 
 Listed is a node whose zone and labels fit the pool, that has an agent or one of the pool's volume groups, and that is
 Ready or has not been NotReady for longer than its grace. Being listed does not mean to get anything new: that takes
-``nodeReady``, ``agentReady`` and not ``unschedulable``, which a cordon and the annotation to evacuate both set (M29).
+``nodeReady``, ``agentReady`` and neither ``kernelStuck`` nor ``unschedulable``, which a cordon and the annotation to
+evacuate both set (M29).
 A node without volume groups is listed for members without a disk.
 """
 
@@ -34,6 +35,8 @@ class Machine:
     agent_silent_for: float | None
     #: Whether there has ever been an agent.
     has_agent: bool
+    #: Commands hang in its kernel.
+    kernel_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def _listed(machine: Machine, groups: tuple[EligibleVolumeGroup, ...], patience:
         node_ready=is_ready(machine.node),
         agent_ready=silent_for is not None and silent_for <= patience,
         unschedulable=machine.node.spec.unschedulable or metadata.annotations.get(annotation_keys.EVACUATE) == "true",
+        kernel_stuck=machine.kernel_stuck,
     )
 
 

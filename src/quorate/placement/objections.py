@@ -26,18 +26,19 @@ class Objection(IntEnum):
     NODE_NOT_READY = 6
     AGENT_NOT_READY = 7
     CORDONED = 8
-    KEPT_FOR_ACCESS = 9
-    NO_VOLUME_GROUP = 10
-    GROUP_NOT_READY = 11
-    GROUP_UNSCHEDULABLE = 12
+    KERNEL_STUCK = 9
+    KEPT_FOR_ACCESS = 10
+    NO_VOLUME_GROUP = 11
+    GROUP_NOT_READY = 12
+    GROUP_UNSCHEDULABLE = 13
     # Here the node is there and has a disk, and what lacks is space.
-    NO_LEDGER = 13
-    CLOSED = 14
-    SAID_NO = 15
-    NO_ROOM = 16
+    NO_LEDGER = 14
+    CLOSED = 15
+    SAID_NO = 16
+    NO_ROOM = 17
     # Here everything is there but the rule of the topology.
-    NO_ZONE = 17
-    ZONE_NOT_ALLOWED = 18
+    NO_ZONE = 18
+    ZONE_NOT_ALLOWED = 19
 
     @property
     def words(self) -> str:
@@ -54,6 +55,7 @@ _WORDS: Final[Mapping[Objection, str]] = {
     Objection.NODE_NOT_READY: "not ready",
     Objection.AGENT_NOT_READY: "its agent is silent",
     Objection.CORDONED: "cordoned or to be evacuated",
+    Objection.KERNEL_STUCK: "commands hang in its kernel: drain and reboot it",
     Objection.KEPT_FOR_ACCESS: "kept for an access replica",
     Objection.NO_VOLUME_GROUP: "no volume group of the pool (add one to the pool's spec.lvmVolumeGroups)",
     Objection.GROUP_NOT_READY: "volume group not ready",
@@ -77,7 +79,9 @@ def to_node(node: EligibleNode, zones: Collection[str], taken: Collection[NodeNa
         return Objection.NODE_NOT_READY
     if not node.agent_ready:
         return Objection.AGENT_NOT_READY
-    return Objection.CORDONED if node.unschedulable else None
+    if node.unschedulable:
+        return Objection.CORDONED
+    return Objection.KERNEL_STUCK if node.kernel_stuck else None
 
 
 def to_access(node: EligibleNode | None, taken: Collection[NodeName]) -> Objection | None:

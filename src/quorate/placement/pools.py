@@ -14,7 +14,7 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-from quorate.api import annotation_keys, conditions, core, names
+from quorate.api import annotation_keys, conditions, core, longhorn, names
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.conditions import Verdict
 from quorate.api.conditions.rsp import Ready, VolumeGroupsLeft
@@ -118,9 +118,11 @@ def _copies(reader: Reader, pool: ReplicatedStoragePool, disk: Disk) -> Iterator
 def _machine(reader: Reader, node: core.Node) -> Machine:
     name = names.agent_lease(NodeName(node.name))
     lease = reader.get(Lease, name, names.NAMESPACE)
+    inventory = reader.get(longhorn.Node, node.name, names.NAMESPACE)
+    stuck = inventory is not None and bool(inventory.status.stuck_commands)
     if lease is None or not lease.spec.holder_identity:
-        return Machine(node, None, has_agent=lease is not None)
-    return Machine(node, reader.silent_for(Lease, name, names.NAMESPACE), has_agent=True)
+        return Machine(node, None, has_agent=lease is not None, kernel_stuck=stuck)
+    return Machine(node, reader.silent_for(Lease, name, names.NAMESPACE), has_agent=True, kernel_stuck=stuck)
 
 
 def decide(ground: Ground, now: datetime, _: Random) -> Plan:
@@ -292,6 +294,11 @@ def _of_node(node: core.Node) -> tuple[object, ...]:
     return ready, node.spec.unschedulable, evacuate, node.metadata.labels, node.deleting
 
 
+def _is_stuck_or_not(old: longhorn.Node | None, new: longhorn.Node | None) -> bool:
+    was, now = (each is not None and bool(each.status.stuck_commands) for each in (old, new))
+    return was != now
+
+
 def _group_changed(old: LVMVolumeGroup | None, new: LVMVolumeGroup | None) -> bool:
     return old is None or new is None or _of_group(old) != _of_group(new)
 
@@ -323,6 +330,7 @@ POOLS = Controller(
         Watch(ReplicatedStorageClass, _the_pools, when=_class_changed),
         Watch(LVMVolumeGroup, _the_pools, when=_group_changed),
         Watch(core.Node, _the_pools, when=_node_changed),
+        Watch(longhorn.Node, _the_pools, when=_is_stuck_or_not),
         Watch(Lease, _of_agent, when=_agent_changed),
         Watch(ClusterConfig, _the_pools),
         Watch(ReplicatedVolume, no_keys),

@@ -7,8 +7,10 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
+from quorate.api import longhorn
 from quorate.api.baremetal import Drive, Volume
 from quorate.api.storage import ReplicatedVolume, ReplicatedVolumeReplica
+from quorate.disks.metrics import InventoryMetrics
 from quorate.drives.metrics import DriveMetrics
 from quorate.engine.clock import Clock
 from quorate.engine.manager import Election, Manager
@@ -84,4 +86,5 @@ def _count(manager: Manager, registry: CollectorRegistry) -> None:
         return manager.leading
 
     VolumeMetrics(registry, caches[ReplicatedVolume], caches[ReplicatedVolumeReplica], leads)
+    InventoryMetrics(registry, caches[longhorn.Node], leads)
     DriveMetrics(registry, caches[Drive], caches[Volume], leads)

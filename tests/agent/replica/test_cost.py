@@ -93,7 +93,8 @@ async def settled_node(sim: Simulation) -> AsyncIterator[ScriptedMachine]:
 def test_starting_over_settled_replicas_costs_two_commands_beside_the_event_stream() -> None:
     async def main(sim: Simulation) -> None:
         async with settled_node(sim) as machine:
-            assert sorted(machine.ran) == ["drbdsetup events2 --timestamps", *2 * ["drbdsetup status --json"]]
+            looks = ["drbdsetup events2 --timestamps", *2 * ["drbdsetup status --json"]]
+            assert sorted(machine.ran) == [*looks, "modprobe -q -a drbd drbd_transport_tcp"]
 
     run(main, seed=1)
 

@@ -32,6 +32,9 @@ from quorate.api.storage.drbd import CommandError, DrbdErrors
 from quorate.api.storage.rvr import ReplicatedVolumeReplicaStatus
 from quorate.api.struct import replace
 
+#: Seconds between two looks at a replica whose work hangs.
+HANGING: Final = 30.0
+
 Rule = Callable[[View, datetime, bool], Verdict]
 
 
@@ -57,8 +60,8 @@ class Decision:
 
 
 def wait_for_work(view: View, now: datetime, settled: bool) -> Verdict:
-    """One piece of work at a time; its end wakes us."""
-    return Verdict(stop=True, unsettled=True) if view.busy else FINE
+    """One piece of work at a time; its end wakes us. One that hangs is told of when it has for a while."""
+    return Verdict(stop=True, unsettled=True, again=HANGING if view.hung else None) if view.busy else FINE
 
 
 def stay_cut_off(view: View, now: datetime, settled: bool) -> Verdict:

@@ -275,9 +275,13 @@ def _has_marks(status: DrbdStatus) -> bool:
 def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
     """What is told of it, one for each reason."""
     status = view.status
-    if status is None:
-        return ()
     found: list[Standstill] = []
+    hung = [each for each in view.outcomes.values() if each.hung] if view.hung else []
+    if hung and (now - hung[0].at).total_seconds() >= PATIENCE:
+        said = f"it waits for a command that hangs in the kernel: {hung[0].command}; others go on"
+        found.append(Standstill(reason=DRBDMoving.COMMAND_HUNG.code, since=hung[0].at, message=said[:512]))
+    if status is None:
+        return tuple(found)
     loops = {peer: last for peer in _linked(view) if (last := view.outcomes.get(f"{commands.PART} {peer}"))}
     waiting = {peer: last for peer, last in loops.items() if not may_connect(view, peer, now)}
     if waiting:

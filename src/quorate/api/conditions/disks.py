@@ -45,12 +45,19 @@ def _disk_not_ready() -> Reason:
     return false("DiskNotReady", "The disk cannot be used now.", "See the LVMVolumeGroup and its node.")
 
 
+def _kernel_stuck() -> Reason:
+    return false(
+        "KernelStuck", "Commands hang in the node's kernel: it takes nothing new.", "Drain the node and reboot it."
+    )
+
+
 class Schedulable(ConditionType):
     """The disk takes new entries."""
 
     SCHEDULABLE = true("Schedulable", "The disk takes new entries.")
     DISABLED = _disabled()
     CORDONED = _cordoned()
+    KERNEL_STUCK = _kernel_stuck()
     UNHEALTHY = _unhealthy()
     INACTIVE = _inactive()
     DELETING = _deleting()
@@ -84,6 +91,7 @@ class Rejection(ReasonCodes):
     TOO_MANY_ENTRIES = false("TooManyEntries", "The disk's ledger is full.", "Use another disk.")
     DISABLED = _disabled()
     CORDONED = _cordoned()
+    KERNEL_STUCK = _kernel_stuck()
     UNHEALTHY = _unhealthy()
     INACTIVE = _inactive()
     DELETING = _deleting()

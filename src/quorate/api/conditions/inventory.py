@@ -35,3 +35,15 @@ class Orphans(ConditionType):
         "The node's agent has not said yet, since it started, whether there are any.",
         "If this lasts, see the agent's log: it cannot look at LVM.",
     )
+
+
+class KernelStuck(ConditionType):
+    """Commands hang in the node's kernel. It serves what it serves, and takes nothing new."""
+
+    COMMANDS_HANG = true(
+        "CommandsHang",
+        "Commands hang in the kernel, where no signal reaches them; the message names them, and what waits for them.",
+        "Drain the node, ask the broker (quorate maintenance request NODE), and reboot it: nothing else ends them."
+        " The kernel log has why: a drive that does not answer, or DRBD.",
+    )
+    NOTHING_HANGS = false("NothingHangs", "No command is known to hang.")

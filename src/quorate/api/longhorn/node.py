@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -128,8 +129,20 @@ class Orphan(Struct):
     ] = ""
 
 
+#: How many are reported: one is enough.
+MAX_STUCK = 32
+
+
+class StuckCommand(Struct):
+    """A command that hangs in the node's kernel, where no signal reaches it."""
+
+    work: Annotated[str, Meta(min_length=1, max_length=300, description="What waits for it: a resource, or a disk.")]
+    command: Annotated[str, Meta(max_length=512, description="The command.")]
+    since: Annotated[datetime, Meta(description="When it was last heard of.")]
+
+
 class NodeStatus(Struct):
-    """What a node has, derived from its LVMVolumeGroups. The orphans are written by its agent, all else by us."""
+    """What a node has, derived from its LVMVolumeGroups. Orphans and stuck commands are its agent's, all else ours."""
 
     observed_generation: Annotated[Count, Meta(description="The generation that this status is about.")] | None = None
     zone: Annotated[str, Meta(description="The node's label topology.kubernetes.io/zone.")] = ""
@@ -147,6 +160,11 @@ class NodeStatus(Struct):
     orphans_reported_by: Annotated[
         str, Meta(max_length=253, description="The agent that looked for orphans, as it holds the node's Lease.")
     ] = ""
+    stuck_commands: Annotated[
+        tuple[StuckCommand, ...],
+        Meta(max_length=MAX_STUCK, description="Commands that hang in the kernel for a minute or longer."),
+        list_map("work"),
+    ] = ()
     conditions: Annotated[
         tuple[ProbedCondition, ...],
         list_map("type"),
@@ -165,6 +183,7 @@ class NodeStatus(Struct):
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
         Column("AllowScheduling", ".spec.allowScheduling", "boolean"),
         Column("Schedulable", '.status.conditions[?(@.type=="Schedulable")].status'),
+        Column("Stuck", '.status.conditions[?(@.type=="KernelStuck")].status', priority=1),
         Column("Orphans", '.status.conditions[?(@.type=="Orphans")].status', priority=1),
         Column("Zone", ".status.zone", priority=1),
     ),

@@ -135,6 +135,7 @@ class EligibleNode(Struct):
     node_ready: Annotated[bool, Meta(description="Whether the core Node is Ready.")] = False
     agent_ready: Annotated[bool, Meta(description="The agent's Lease is fresh, so that its reports count.")] = False
     unschedulable: Annotated[bool, Meta(description="Cordoned or to be evacuated: gets no new replicas.")] = False
+    kernel_stuck: Annotated[bool, Meta(description="Commands hang in its kernel: gets no new replicas.")] = False
 
 
 class LeavingVolumeGroup(Struct):

@@ -36,7 +36,8 @@ def dmesg(process: Process, _argv: list[str]) -> int:
 def modprobe(process: Process, argv: list[str]) -> int:
     """Load a module; those the lab has are loaded."""
     there = {"drbd", "drbd_transport_tcp", "dm_thin_pool", *(f"crypto-{name}" for name in KNOWN_ALGORITHMS)}
-    for name in [word for word in argv[1:] if not word.startswith("-")][:1]:
+    named = [word for word in argv[1:] if not word.startswith("-")]
+    for name in named if "-a" in argv else named[:1]:
         if name not in there:
             process.err(f"modprobe: FATAL: Module {name} not found in directory /lib/modules/{_RELEASE}\n")
             return 1
