@@ -1,7 +1,8 @@
 """Where a replica listens: the node's InternalIP (IPv4), and the lowest port of the range that nobody has.
 
-Kept once chosen, with two exceptions: of two replicas with one port the younger chooses again, and an address that is
-not the node's any more is replaced by one that is, with the same port. One worker gives the ports out,
+Kept once chosen, with three exceptions: of two replicas with one port the younger chooses again; an address that is
+not the node's any more is replaced by one that is, with the same port; and a replica none of whose links the kernel
+even tries to connect, while another program listens on its port, gets another port. One worker gives the ports out,
 from a cache that has its own writes, so no two replicas get one. Whether a port can really be listened on is tried
 before it is given: as many as are needed, and the more at once the more of them were found to be taken.
 
@@ -20,20 +21,23 @@ from typing import Any, Final
 from quorate.agent import looks
 from quorate.agent.backoff import Patience
 from quorate.agent.node import Node
+from quorate.agent.replica.standstill import Sign
 from quorate.agent.steps import PORT, Look
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
-from quorate.api.conditions.rvr import AddressConfigured
+from quorate.api.conditions.rvr import AddressConfigured, DRBDMoving
 from quorate.api.core.node import Node as CoreNode
 from quorate.api.meta import Resource
 from quorate.api.names import CLUSTER
-from quorate.api.storage.drbd import Address, CommandError
+from quorate.api.storage.drbd import Address, CommandError, ConnectionState
 from quorate.api.storage.rvr import ReplicatedVolumeReplica
 from quorate.api.struct import replace
-from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, Reader, Signal, Watch
+from quorate.engine import NOTHING, Controller, Key, PatchStatus, Plan, PlanEvent, Reader, Signal, Watch
 
 #: Seconds after which ports that somebody else has, or that could not be tried, are tried again.
 LATER = 60.0
 RETRY = Patience(first=LATER, longest=LATER)
+#: Seconds for which a replica that listens nowhere is left alone: ``adjust`` may help.
+SUSPICIOUS: Final = 15.0
 #: Ports tried in one piece of work.
 AT_ONCE: Final = 8
 INTERNAL_IP: Final = "InternalIP"
@@ -55,6 +59,8 @@ class Addresses:
     tried: Mapping[int, bool] = field(default_factory=dict)
     #: Ports could not even be tried, a moment ago.
     failing: bool = False
+    #: Names of replicas that do not listen, though they should, for long enough that their port is worth a look.
+    silent: frozenset[str] = frozenset()
 
     @property
     def ip(self) -> str:
@@ -67,6 +73,7 @@ class Choice:
     """What to write, and which ports to try."""
 
     writes: tuple[PatchStatus, ...] = ()
+    events: tuple[PlanEvent, ...] = ()
     to_try: tuple[int, ...] = ()
     again: float | None = None
 
@@ -75,9 +82,13 @@ def choose(view: Addresses) -> Choice:
     """Addresses for those without, as far as free ports are known."""
     if stale := [replica for replica in view.replicas if _is_stale(view, replica)]:
         return Choice(writes=tuple(_moved(replica, view.ip) for replica in stale))
-    homeless = _without_address(view.replicas)
+    unsure = [each for each in view.replicas if each.name in view.silent and _port(each) not in view.tried]
+    if unsure and view.ip and not view.failing:
+        return Choice(to_try=tuple(port for each in unsure[:AT_ONCE] if (port := _port(each)) is not None))
+    displaced = [each for each in view.replicas if _is_displaced(view, each)]
+    homeless = [*_without_address(view.replicas), *displaced]
     if not homeless:
-        return Choice()
+        return Choice(again=SUSPICIOUS if any(map(_listens_nowhere, view.replicas)) else None)
     if not view.ip:
         return _refused(homeless, AddressConfigured.NO_INTERNAL_IP.code, "the node has no InternalIP address (IPv4)")
     used = {address.port for replica in view.replicas if (address := _address(replica)) and replica not in homeless}
@@ -92,8 +103,11 @@ def choose(view: Addresses) -> Choice:
         if view.failing:
             return Choice(again=LATER)
         return Choice(to_try=tuple(port for port in left if port not in view.tried))
-    given = zip(homeless, takewhile(view.tried.__contains__, left), strict=False)
-    return Choice(writes=tuple(_given(replica, Address(ipv4=view.ip, port=port)) for replica, port in given))
+    given = tuple(zip(homeless, takewhile(view.tried.__contains__, left), strict=False))
+    return Choice(
+        writes=tuple(_given(replica, Address(ipv4=view.ip, port=port)) for replica, port in given),
+        events=tuple(_told(replica, port) for replica, port in given if replica in displaced),
+    )
 
 
 def _without_address(replicas: Iterable[ReplicatedVolumeReplica]) -> list[ReplicatedVolumeReplica]:
@@ -107,6 +121,35 @@ def _without_address(replicas: Iterable[ReplicatedVolumeReplica]) -> list[Replic
         else:
             ports.add(address.port)
     return [replica for replica in found if not replica.deleting]
+
+
+def _is_displaced(view: Addresses, replica: ReplicatedVolumeReplica) -> bool:
+    """Whether another program has its port."""
+    port = _port(replica)
+    return replica.name in view.silent and port is not None and view.tried.get(port) is False
+
+
+def _port(replica: ReplicatedVolumeReplica) -> int | None:
+    address = _address(replica)
+    return None if address is None else address.port
+
+
+def _listens_nowhere(replica: ReplicatedVolumeReplica) -> bool:
+    """Whether the kernel tries to connect none of its links, as was last reported."""
+    status = replica.status.drbd.status
+    links = status.connections if status is not None and not replica.deleting else ()
+    return bool(links) and all(link.connection_state == ConnectionState.STAND_ALONE for link in links)
+
+
+def _silent(node: Node, replicas: Iterable[ReplicatedVolumeReplica]) -> frozenset[str]:
+    """Those for which that has been so for a while: a link is StandAlone for a moment whenever it is made anew."""
+    now, found = node.clock.now(), set()
+    for replica in replicas:
+        signs = node.memory.signs.get(replica.spec.replicated_volume_name, {})
+        since = [noted.since for (sign, _), noted in signs.items() if sign is Sign.ALONE]
+        if _listens_nowhere(replica) and since and (now - max(since)).total_seconds() >= SUSPICIOUS:
+            found.add(replica.name)
+    return frozenset(found)
 
 
 def _address(replica: ReplicatedVolumeReplica) -> Address | None:
@@ -134,6 +177,11 @@ def _given(replica: ReplicatedVolumeReplica, address: Address) -> PatchStatus:
     return PatchStatus(replica, replace(replica, status=replace(replica.status, drbd=drbd)))
 
 
+def _told(replica: ReplicatedVolumeReplica, port: int) -> PlanEvent:
+    said = f"another program listens on port {_port(replica)}: {replica.name} listens on {port} from now on"
+    return PlanEvent(replica, DRBDMoving.PORT_TAKEN.code, said, warning=True)
+
+
 def _refused(
     replicas: Iterable[ReplicatedVolumeReplica], reason: str, message: str, again: float | None = None
 ) -> Choice:
@@ -159,7 +207,8 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
         here = tuple(each for each in reader.list(ReplicatedVolumeReplica) if each.spec.node_name == node.name)
         looked = node.memory.last(WORK, "look")
         failing = looked is not None and not looked.succeeded and RETRY.left(looked, looked.about, node.clock.now()) > 0
-        return Addresses(here, ips, drbd.min_port, drbd.max_port, _tried(node, ips[0] if ips else ""), failing)
+        tried = _tried(node, ips[0] if ips else "")
+        return Addresses(here, ips, drbd.min_port, drbd.max_port, tried, failing, _silent(node, here))
 
     def decide(view: Addresses, now: datetime, _: Random) -> Plan:
         choice = choose(view)
@@ -172,7 +221,7 @@ def controllers(node: Node) -> tuple[Controller[Any], ...]:
             effects = (node.memory.ports.clear,)
         if not choice.writes and not effects and choice.again is None:
             return NOTHING
-        return Plan(writes=choice.writes, effects=effects, requeue_after=choice.again)
+        return Plan(writes=choice.writes, events=choice.events, effects=effects, requeue_after=choice.again)
 
     return (
         Controller(
@@ -215,7 +264,9 @@ def _the_node(_: Resource) -> Iterable[Key]:
 
 
 def _address_matters(before: ReplicatedVolumeReplica | None, after: ReplicatedVolumeReplica | None) -> bool:
-    return before is None or after is None or _address(before) != _address(after)
+    if before is None or after is None or _address(before) != _address(after):
+        return True
+    return _listens_nowhere(before) != _listens_nowhere(after)
 
 
 def _addresses_differ(before: CoreNode | None, after: CoreNode | None) -> bool:

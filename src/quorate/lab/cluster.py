@@ -78,6 +78,13 @@ class Cluster:
                 return self._links(fault)
             case faults.Hang() | faults.Slow() | faults.Mishap() | faults.Release():
                 return self._commands(fault)
+            case faults.Stranger():
+                ports = self.node(fault.node).host.kernel.strangers
+                if not fault.port:
+                    ports.clear()
+                    return f"on {fault.node}, DRBD's ports are its own"
+                ports.add(fault.port)
+                return f"on {fault.node}, a stranger listens on port {fault.port}"
             case faults.KernelRace(race=race, chance=chance):
                 self.world.chances[Race(race)] = chance
                 return f"the kernel loses {race} {chance:.0%} of the time"

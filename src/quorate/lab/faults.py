@@ -160,6 +160,13 @@ class Mishap(_Fault, frozen=True):
     resource: Annotated[str, Meta(max_length=128, description="With which resource; none: the next one.")] = ""
 
 
+class Stranger(_Fault, frozen=True):
+    """Let another program listen on a port of a node, from the moment that nobody else does; port 0 ends it."""
+
+    node: NodeName
+    port: Annotated[int, Meta(ge=0, le=65535, description="The port; 0: all strangers leave.")]
+
+
 class Release(_Fault, frozen=True):
     """End hanging and slowness, on one node or on all. What hung goes on."""
 
@@ -201,6 +208,7 @@ Fault = (
     | Hang
     | Slow
     | Mishap
+    | Stranger
     | Release
     | KernelRace
     | QuorumNews

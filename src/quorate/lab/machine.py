@@ -141,7 +141,9 @@ class LabMachine:
 
     async def port_is_free(self, address: str, port: int) -> bool:
         await self._moment()
-        return self._act(lambda: f"{address}:{port}" not in _listening(self._host))
+        return self._act(
+            lambda: f"{address}:{port}" not in _listening(self._host) and port not in self._host.kernel.strangers
+        )
 
     # What every call goes through.
 

@@ -297,6 +297,7 @@ class Replicas:
             volume=volumes.value.get(_disk_of(config)) if volumes.value is not None else None,
             signs=self._signs(resource, sighting),
             seen_at=self._seen_at(resource),
+            port_taken=self._is_port_taken(config),
             attempts={peer: tuple(times) for peer, times in memory.attempts.get(resource, {}).items()},
             outcomes=self._outcomes(work, resource),
             busy=node.hands.busy(work),
@@ -334,6 +335,12 @@ class Replicas:
         memory = self._node.memory
         looks = (memory.last(work, "look") for work in (look_work(resource), KERNEL_LOOK))
         return max((look.at for look in looks if look is not None and look.succeeded), default=None)
+
+    def _is_port_taken(self, config: DrbdConfig) -> bool:
+        """Whether the port was found taken when its address was in doubt (``address``)."""
+        address = config.address
+        seen = self._node.memory.ports.get(f"{address.ipv4}:{address.port}") if address is not None else None
+        return seen is not None and seen.value is False
 
     def _never_touched(self, replica: ReplicatedVolumeReplica, resource: str, why: str) -> View:
         """A view of what has such a name that even a look at it would be one at something else."""

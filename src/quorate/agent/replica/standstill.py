@@ -282,6 +282,11 @@ def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
         found.append(Standstill(reason=DRBDMoving.COMMAND_HUNG.code, since=hung[0].at, message=said[:512]))
     if status is None:
         return tuple(found)
+    alone = [noted.since for (sign, _), noted in view.signs.items() if sign is Sign.ALONE]
+    if view.port_taken and alone:
+        port = view.config.address.port if view.config.address is not None else 0
+        said = f"another program listens on port {port}, so that no peer can be met; another port is being chosen"
+        found.append(Standstill(reason=DRBDMoving.PORT_TAKEN.code, since=min(alone), message=said))
     loops = {peer: last for peer in _linked(view) if (last := view.outcomes.get(f"{commands.PART} {peer}"))}
     waiting = {peer: last for peer, last in loops.items() if not may_connect(view, peer, now)}
     if waiting:

@@ -91,6 +91,8 @@ class View:
     #: What should move in the kernel, and since when it has not; and when that was last looked at.
     signs: Signs = field(default_factory=dict)
     seen_at: datetime | None = None
+    #: Another program was found to listen on its port.
+    port_taken: bool = False
     #: By peer: the last ten moments at which its link began to look for it anew.
     attempts: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)

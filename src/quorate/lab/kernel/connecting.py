@@ -301,9 +301,17 @@ def configure(connection: Connection, *, discard_my_data: bool) -> Reply:
         if peer.device.metadata is not None and peer.wants_bitmap:
             # The bitmap is what gives a peer that was never seen its vote.
             peer.device.metadata.give_bitmap(connection.peer_id)
+    blocked = not connection.resource.kernel.may_listen(connection)
     change = Change(connection.resource, "connect")
     connection.new.conn = Conn.UNCONNECTED
-    return change.commit()
+    reply = change.commit()
+    if blocked and reply.ok:
+        # The command has succeeded; its receiver finds the port taken, and gives the link up.
+        connection.resource.kernel.log(f"drbd {connection.resource.name} {connection.name}: Failed to listen, err=-98")
+        change = Change(connection.resource, "connecting", hard=True)
+        connection.new.conn = Conn.DISCONNECTING
+        change.commit()
+    return reply
 
 
 def disconnect(connection: Connection, *, force: bool) -> Reply:

@@ -123,11 +123,6 @@ class Kernel(ConfigurationCalls, DiskCalls):
         """As ``drbdsetup show --json`` (with --show-defaults) gives it."""
         return [show.show_resource(resource, defaults=defaults) for resource in self._named(name)]
 
-    def listening(self) -> set[str]:
-        """Where connections are taken, as "ipv4:10.0.0.1:7000": the local ends of all paths."""
-        links = (link for resource in self._resources.values() for link in resource.connections.values())
-        return {local for link in links for local, _ in link.paths}
-
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back with what every line of ``drbdsetup events2`` tells from now on; returns how to stop."""
         feed = self.feed

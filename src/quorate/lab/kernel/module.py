@@ -8,6 +8,7 @@ from quorate.lab.kernel import after, connecting, events, io_engine, recovery
 from quorate.lab.kernel.reply import Code, Reply
 from quorate.lab.kernel.resource import Connection, Device, PeerDevice, Resource
 from quorate.lab.kernel.resync import work_out
+from quorate.lab.kernel.states import Conn
 
 if TYPE_CHECKING:
     from quorate.lab.kernel.states import Slip
@@ -32,6 +33,8 @@ class Module:
         self.feed = events.Feed()
         #: What goes wrong at the next opportunity, and with which resource; "" with any.
         self.planned_slips: list[tuple[str, str]] = []
+        #: Ports on which other programs listen. Where DRBD listens already they wait until it does not.
+        self.strangers: set[int] = set()
         self._resources: dict[str, Resource] = {}
         self._minors: dict[int, Device] = {}
 
@@ -41,6 +44,18 @@ class Module:
         if found is not None:
             self.planned_slips.remove(found)
         return found is not None
+
+    def listening(self) -> set[str]:
+        """Where connections are taken, as "ipv4:10.0.0.1:7000": the local ends of all links that want to be up."""
+        links = (link for resource in self._resources.values() for link in resource.connections.values())
+        return {local for link in links if link.now.conn > Conn.DISCONNECTING for local, _ in link.paths}
+
+    def may_listen(self, connection: Connection) -> bool:
+        """Whether no other program is in the way. Who listens already goes on: all links of a port share it."""
+        others = self.listening() if self.strangers else set()
+        return all(
+            local in others or int(local.rpartition(":")[2]) not in self.strangers for local, _ in connection.paths
+        )
 
     def log(self, line: str) -> None:
         """Add a line to the kernel log."""
