@@ -396,3 +396,14 @@ def test_a_link_that_was_given_up_is_brought_back_also_by_a_member_without_its_d
         assert states == {"Connected"}
 
     play(monkeypatch, story, members=3)
+
+
+def test_a_copy_that_was_met_again_without_being_inconsistent_is_compared() -> None:
+    """Its peers may have had marks that it did not show, and drop them where both are of one generation (E2)."""
+    met = outcome("rejoin", "taking unsure", exit_code=0, age=5)
+    found = decide(view(shown=kernel(), outcomes={"rejoin": met}), NOW)
+    assert commands_of(found) == ["drbdsetup verify pvc-1 1 0", "drbdsetup verify pvc-1 2 0"]
+    compared = outcome("compare", "2", exit_code=0, age=1)
+    found = decide(view(shown=kernel(), outcomes={"rejoin": met, "compare": compared}), NOW)
+    assert commands_of(found) == []
+    assert set(found.drop) == {"rejoin", "compare"}

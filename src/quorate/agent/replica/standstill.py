@@ -8,7 +8,8 @@ itself, and since when it has not (``noted``). What is noted is only a cache: an
 - A copy beside a connected one that is UpToDate should be copying (F5). The word ``resync-suspended`` is no sign of
   anything (E3), and no counter is trusted to be sane; that no link copies, or that nothing is left less of, is. Its
   links are connected anew one by one. A copy that is not Inconsistent and has marks is invalidated instead: two that
-  meet with equal generations throw their marks away without copying (E2).
+  meet with equal generations throw their marks away without copying (E2). One that shows none is compared afterwards
+  with those that it has met: they may have had marks that it did not show.
 - A link over which this member gives what nobody takes (the other side calls itself UpToDate) is connected anew, later:
   if it is the other side that stands still, its own agent sees to it. The marks may be gone by that, so the two are
   compared afterwards: what differs is marked again, and seen to as any mark between good copies.
@@ -95,6 +96,8 @@ class Noted:
 #: By sign, and by the peer that it is about; -1: about all of them.
 Signs = Mapping[tuple[Sign, int], Noted]
 _ALL: Final = -1
+#: Said of a cure after which the copy has to be compared with all good ones.
+_UNSURE: Final = "unsure"
 
 
 def noted(before: Signs, status: DrbdStatus | None, now: datetime) -> Signs:
@@ -186,13 +189,14 @@ def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
 def _is_over(view: View, status: DrbdStatus, now: datetime) -> Verdict:
     """Nothing stands still any more: what was done about it is forgotten, once it has been compared."""
     last = view.outcomes.get(commands.REJOIN)
-    sign, _, peer = last.about.partition(" ") if last is not None else ("", "", "")
-    if sign == Sign.GIVING and commands.COMPARE not in view.outcomes:
-        link = next((volume for each, volume in _volumes(status) if str(each.peer_node_id) == peer), None)
-        if link is None:
+    unsure = last.about.partition(" ")[2] if last is not None else ""
+    if unsure and commands.COMPARE not in view.outcomes:
+        links = [(link, each) for link, each in _volumes(status) if unsure in (_UNSURE, str(link.peer_node_id))]
+        if not links:
             return FINE  # it is on its way
-        if link.peer_disk_state == disk_state(status) == DiskState.UP_TO_DATE:
-            return Verdict(steps=(commands.compare(view, int(peer)),))
+        good = [link.peer_node_id for link, each in links if each.peer_disk_state == DiskState.UP_TO_DATE]
+        if good and disk_state(status) == DiskState.UP_TO_DATE:
+            return Verdict(steps=tuple(commands.compare(view, peer) for peer in good))
     past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE, commands.COMPARE) if each in view.outcomes)
     return Verdict(drop=past) if past else FINE
 
@@ -255,7 +259,7 @@ def why_not(status: DrbdStatus, key: tuple[Sign, int]) -> str:
 def _cure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> tuple[Run, ...]:
     sign, peer = key
     last = view.outcomes.get(commands.REJOIN)
-    tries = last.times if last is not None and last.about == sign else 0
+    tries = last.times if last is not None and last.about.partition(" ")[0] == sign else 0
     if sign is Sign.ATTACHING:
         peers = [link.peer_node_id for link in status.connections]
         return commands.rejoin(view, peers, str(sign))
@@ -265,7 +269,9 @@ def _cure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> tuple[Run, .
     if disk_state(status) != DiskState.INCONSISTENT and _has_marks(status):
         refused = failed(view, commands.INVALIDATE) is not None
         return commands.invalidate(view, good if refused else [], str(sign))
-    return commands.rejoin(view, [good[tries % len(good)]], str(sign))
+    # What is not Inconsistent may be taken for equal when it is met again, and its peers' marks dropped.
+    about = str(sign) if disk_state(status) == DiskState.INCONSISTENT else f"{sign} {_UNSURE}"
+    return commands.rejoin(view, [good[tries % len(good)]], about)
 
 
 def _has_marks(status: DrbdStatus) -> bool:
