@@ -89,7 +89,8 @@ async def until_grown(volume: HandMadeVolume, size: int) -> None:
         status = (await volume.store.get(LVMLogicalVolume, volume.logical_volume_name(number))).status
         return status.phase is LogicalVolumePhase.CREATED and int(status.actual_size or 0) >= size
 
-    for number in volume.diskful:
+    # The first one's agent tells DRBD to grow: its disk grows with that.
+    for number in volume.diskful[1:] or volume.diskful:
         await volume.until(f"disk {number} has grown", grown, number)
 
 
