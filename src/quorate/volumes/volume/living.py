@@ -64,7 +64,7 @@ def live(view: VolumeView, found: Places, now: datetime) -> Outcome:
         *_places(view, found, asked),
         *leftovers.clear(view),
         *room.writes,
-        *comparison.writes(view, now),
+        *(comparison.writes(view, now) if not _has_log_to_come(view) else ()),
         *yielding.writes(view),
         *activity_log.writes(view, now, locking.locks_of(view)),
     )
@@ -85,6 +85,12 @@ def _look_again(view: VolumeView, now: datetime) -> tuple[float | None, ...]:
     """Seconds until something is due by time alone."""
     asked = (yielding, comparison, doubts, activity_log)
     return tuple(each.look_again(view, now) for each in asked)
+
+
+def _has_log_to_come(view: VolumeView) -> bool:
+    """Whether new space is to be overwritten, by a Primary, on disks that would not survive a power loss under one."""
+    first = next(iter(view.volume.status.comparisons), None)
+    return first is not None and first.overwrite and bool(activity_log.unproven(view))
 
 
 def _deleted(view: VolumeView, asked: Advance) -> Iterator[PlanEvent]:
