@@ -131,7 +131,7 @@ _this_host { node-id 0; volume 0 { device minor 1000; disk "/dev/vg0/pvc-1-0"; m
 def test_a_size_in_the_file_would_make_every_adjust_a_resize(
     tool: Drbdadm, tmp_path: Path, in_the_file: str, in_the_kernel: str, expected: list[str]
 ) -> None:
-    """Why there is none in ours (decision 0020): it copies where the file has more, and cuts off where it has less."""
+    """Why there is none in ours (decision 0023): it copies where the file has more, and cuts off where it has less."""
     file, shown = written(tmp_path, (Member(DISKFUL),), 0), tmp_path / "shown"
     file.write_text(file.read_text().replace("meta-disk internal;", f"meta-disk internal; disk {{ {in_the_file} }}", 1))
     shown.write_text(SHOWN.replace("SIZE", in_the_kernel))

@@ -4,7 +4,7 @@ The message is constant and says what happened; what differs goes into key/value
 ``reconcile_id``. So a line can be counted, grouped and searched by its message.
 
 Our own, because it is little, and every node's agent pays for what is imported here: the package that did this before
-brought rich and its parsers along (docs/decisions/0019-join-what-an-agent-imports.md).
+brought rich and its parsers along (docs/decisions/0019-what-an-agent-imports.md).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ new space its metadata are still at the end of that size. Here it is cleared, on
 
 The disk of the member that resizes grows last, and only with everybody connected (``lvm.growing``): while some disk has
 not grown DRBD does not either, whatever its links do. ``disk { size …; }`` in the file is no way to hold it: every
-``adjust`` that finds another size in the kernel resizes to the file's, by copying or by cutting off (decision 0020).
+``adjust`` that finds another size in the kernel resizes to the file's, by copying or by cutting off (decision 0023).
 
 ``resize`` runs on one member, with all connected and nothing being synchronised. Without ``--assume-clean`` the peers
 become Inconsistent for the new area and a volume that needs two copies stops meanwhile (M20, recording resize), so it
