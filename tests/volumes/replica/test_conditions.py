@@ -13,6 +13,7 @@ from quorate.api.conditions.catalogue import declared_in
 from quorate.api.conditions.declaration import Reason
 from quorate.api.meta import ConditionStatus
 from quorate.api.quantity import Quantity
+from quorate.api.scalars import ReplicaName
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.datamesh import Formation, FormationPhase, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.drbd import (
@@ -26,7 +27,7 @@ from quorate.api.storage.drbd import (
 )
 from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rsp import EligibleVolumeGroup
-from quorate.api.storage.rv import VolumeDrbd
+from quorate.api.storage.rv import Comparison, ComparisonReason, VolumeDrbd
 from quorate.api.storage.rvr import ReplicaPhase
 from quorate.api.struct import replace
 from quorate.volumes.disks import Disk
@@ -171,6 +172,15 @@ def without_configuration(view: VolumeView) -> VolumeView:
 
 
 NO_VOLUME = changed(picture(), rv=None)
+
+
+def _doubted(**fields: Any) -> VolumeView:
+    """A loss of quorum of the second member, with which the others have yet to be compared."""
+    reason = ComparisonReason.QUORUM_LOST
+    doubt = Comparison(revision=6, reason=reason, since=NOW, reference=ReplicaName(name(1)), **fields)
+    return with_rv(picture(), comparisons=(doubt,))
+
+
 STALE = picture(stale=(0,))
 NEWCOMER = without_membership(
     spoilt(picture(), 0, with_drbd(config=replace(picture().replicas[0].replica.status.drbd.config), status=None)), 0
@@ -415,6 +425,8 @@ KERNEL = [
     (spoilt(picture(), 0, with_drbd(status=None)), rvr.InSync.DISK_NOT_ATTACHED, "not there"),
     (spoilt(picture(), 0, with_device(disk_state="Brandnew")), rvr.InSync.INCONSISTENT, "Brandnew"),
     (STALE, rvr.InSync.AGENT_NOT_READY, ""),
+    (_doubted(stale=(name(0),)), rvr.InSync.STALE, "pvc-1-0 on n0 is UpToDate and lacks something"),
+    (_doubted(resumed=True), rvr.InSync.NOT_COMPARED, "lost quorum while in use"),
     (picture(), rvr.DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS, ""),
     (suspended(picture()), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_UNKNOWN_REASON, ""),
     (suspended(picture(), suspended_user=True), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_BY_USER, ""),
