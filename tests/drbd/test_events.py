@@ -24,7 +24,7 @@ def test_every_recorded_line_is_an_event_and_names_its_resource() -> None:
         event = parse_event(line)
         assert event is not None, line
         assert event.verb in VERBS
-        assert event.ends_dump or event.resource == "pvc-1", line
+        assert event.ends_dump or event.resource in ("pvc-1", "r0"), line
 
 
 def test_each_stream_ends_its_dump_once() -> None:

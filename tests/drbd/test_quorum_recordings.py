@@ -116,7 +116,7 @@ def play(member: Member, step: Step) -> None:
             if words[0] == "mv":
                 member.files[words[2]] = member.files.pop(words[1])
             elif words[:2] in (["drbdadm", "up"], ["drbdadm", "adjust"]):
-                member.applied = recordings.read_file(member.files[RES], step["node"])
+                member.applied = recordings.read_file(member.files[f"/etc/drbd.d/{words[2]}.res"], step["node"])
             elif words[:2] == ["drbdsetup", "forget-peer"]:
                 member.forgotten |= {int(words[3])}
 
