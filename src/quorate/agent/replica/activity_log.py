@@ -56,6 +56,9 @@ def keep_log(view: View, now: datetime, settled: bool) -> Verdict:
         return _write_back(view, now, size) if writes and _written(view, size) is None else _seen(size)
     if not has_disk(status) or _is_still_at_former_end(view, size):
         return FINE
+    if known is None and not view.actual.initial_sync_completed:
+        # Its metadata are as `create-md` and the first `up` made them: with a log, which needs no look and no report.
+        return _seen(size)
     if writes and _written(view, size) is None:
         return _write_back(view, now, size)
     if not view.volumes_current:
