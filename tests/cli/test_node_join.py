@@ -15,11 +15,16 @@ import urllib.request
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 import yaml
+
+from quorate.server.kubernetes.tls import ensure_certificates
 
 #: An address of this machine that nobody takes for its first: what a real address is for the server's rules, it must be
 #: listened on, be in the certificate and in the printed command.
@@ -215,6 +220,39 @@ def test_the_token_is_not_sent_to_a_server_that_is_not_the_one_that_was_meant(
     assert shown.returncode == 3
     assert invitation["fingerprint"] in shown.stderr, "it is shown, and nobody is there to say yes"
     assert join(invitation, tmp_path).returncode == 0, "so it was not used up"
+
+
+def test_an_authority_that_somebody_between_added_is_not_trusted(place: tuple[Path, Path], tmp_path: Path) -> None:
+    data, _ = place
+    invitation = invited(data, "n11")
+    real = (data / "tls" / "ca.crt").read_bytes()
+    theirs = ensure_certificates(tmp_path / "theirs", ("localhost", ADDRESS), datetime.now(UTC))
+    assert theirs.authority is not None
+    added = theirs.authority.read_bytes().replace(b"CERTIFICATE", b"X509 CERTIFICATE")
+    sent: list[bytes] = []
+
+    class Between(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(real + added)
+
+        def do_POST(self) -> None:
+            sent.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_error(500)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer((ADDRESS, 0), Between) as server:
+        server.socket = theirs.context().wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        invitation["command"][3] = f"https://{ADDRESS}:{server.server_port}"
+        refused = join(invitation, tmp_path / "etc")
+        server.shutdown()
+    assert not sent, "they have the token"
+    assert refused.returncode != 0
+    assert "The token was not sent" in refused.stderr
 
 
 def test_a_token_comes_from_standard_input_and_is_in_no_process_list(place: tuple[Path, Path], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from quorate.api.core import SecretObject
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.simulation import Simulation, run
 from quorate.errors import BadRequest, TooManyRequests, Unauthorized
-from quorate.server.fingerprint import fingerprint, is_fingerprint_of
+from quorate.server.fingerprint import certificates_in, fingerprint, is_fingerprint_of
 from quorate.server.join import Invitations, Wish
 from quorate.server.kubernetes.callers import AgentTokens
 from quorate.server.kubernetes.tls import ensure_certificates
@@ -162,5 +163,24 @@ def test_a_fingerprint_is_recognised_as_others_write_it(tmp_path: Path) -> None:
         assert is_fingerprint_of(with_colons, authority)
         assert not is_fingerprint_of(shown[:-1] + ("0" if shown[-1] != "0" else "1"), authority)
         assert not is_fingerprint_of("", authority)
+
+    run(main, seed=1)
+
+
+@pytest.mark.parametrize("heading", ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"])
+def test_nothing_is_trusted_that_the_fingerprint_is_not_of(tmp_path: Path, heading: str) -> None:
+    """Somebody between may add an authority of their own to the real one, in any way that OpenSSL reads."""
+
+    async def main(sim: Simulation) -> None:
+        real, other = (
+            (ensure_certificates(tmp_path / name, ("localhost",), sim.clock.now()).authority or tmp_path).read_bytes()
+            for name in ("real", "other")
+        )
+        sent = real + other.replace(b"CERTIFICATE", heading.encode())
+        trusted = ssl.create_default_context(cadata=certificates_in(sent).decode()).get_ca_certs(binary_form=True)
+        assert is_fingerprint_of(fingerprint(real), sent) == (heading != "CERTIFICATE")
+        assert (len(trusted) == 1) == is_fingerprint_of(fingerprint(real), sent)
+        # Words of people beside the certificates, in whatever encoding, are no part of it.
+        assert certificates_in("# Autorité\n".encode("latin-1") + real) == real
 
     run(main, seed=1)

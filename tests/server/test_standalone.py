@@ -68,24 +68,28 @@ async def test_it_is_not_ready_while_no_write_succeeds(tmp_path: Path, monkeypat
         assert (await asked(up.url, "/readyz"))[0] == 200
 
 
-@pytest.mark.parametrize("given", ["authority", "chain"])
+@pytest.mark.parametrize("given", ["authority", "chain", "chain and key"])
 async def test_a_kubeconfig_for_ones_own_certificate_is_one_that_clients_trust(tmp_path: Path, given: str) -> None:
     clock = SystemClock()
     own = ensure_certificates(tmp_path / "own", ("localhost", "127.0.0.1"), clock.now())
     assert own.authority is not None
     chain = tmp_path / "chain.crt"
-    ends_in = own.authority.read_bytes() if given == "chain" else b""
-    chain.write_bytes(own.certificate.read_bytes() + ends_in)
+    ends_in = own.authority.read_bytes() if given != "authority" else b""
+    key = own.key.read_bytes() if given == "chain and key" else b""
+    chain.write_bytes(own.certificate.read_bytes() + ends_in + key)
     config = Config(
         data=str(tmp_path / "data"),
         port=0,
         nodes=0,
         tls_certificate=str(chain),
-        tls_key=str(own.key),
+        tls_key=str(chain if key else own.key),
         tls_authority=str(own.authority) if given == "authority" else "",
     )
     async with standalone.standalone(config, clock=clock, chance=Random(1)):
         connection = load_connection(environ={}, clock=clock, kubeconfig=tmp_path / "data" / "kubeconfig")
+        address = f"{connection.server}/join/v1/authority"
+        async with aiohttp.ClientSession() as session, session.get(address, ssl=False) as answer:
+            assert "PRIVATE KEY" not in await answer.text(), "anybody may ask for it"
         store = KubernetesStore(connection, clock=clock, random=Random(1))
         try:
             assert (await store.list(Namespace)).items

@@ -31,6 +31,7 @@ from quorate.server.broker import Streams, routes, serve_grpc
 from quorate.server.broker.access import Access as BrokerAccess
 from quorate.server.broker.access import OneToken
 from quorate.server.broker.listening import Address, Security
+from quorate.server.fingerprint import certificates_in
 from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
 from quorate.server.kubernetes import Access, AgentTokens, Facade, Listener, listen
 from quorate.server.kubernetes.callers import TokenFile
@@ -82,7 +83,10 @@ async def standalone(
     data = _prepared(config_path(config))
     agents = AgentTokens(data / "agents", monotonic=clock.monotonic)
     access, certificates = _security(config, data, clock, agents)
-    authority = certificates.authority.read_bytes() if certificates and certificates.authority else None
+    # Everybody is given it. A file of somebody's own may have more in it, its key for one.
+    authority = (
+        certificates_in(certificates.authority.read_bytes()) if certificates and certificates.authority else None
+    )
     security = Security(_broker_access(access), certificates)
     registry = CollectorRegistry()
     async with AsyncExitStack() as ending:

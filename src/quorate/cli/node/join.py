@@ -131,12 +131,12 @@ def _token(given: str | None, file: Path | None) -> str:
 
 
 def _trusted(place: Place, fingerprint: str | None) -> bytes | None:
-    """The server's authority, recognised; None: the one that this machine's system trusts anyway, or no TLS at all."""
+    """The server's authority, recognised, and nothing else; None: one that this machine trusts anyway, or no TLS."""
     import ssl
 
     from quorate.errors import ConfigError
+    from quorate.server.fingerprint import certificates_in, is_fingerprint_of
     from quorate.server.fingerprint import fingerprint as fingerprint_of
-    from quorate.server.fingerprint import is_fingerprint_of
 
     if not place.secure:
         return None
@@ -161,7 +161,7 @@ def _trusted(place: Place, fingerprint: str | None) -> bytes | None:
             f"{place.url} has the authority {found}, not {fingerprint}: it is another server, or somebody is between."
             " The token was not sent. See on the server: quorate node invite"
         )
-    return body
+    return certificates_in(body)
 
 
 def _ask_person(place: Place, found: str) -> None:
