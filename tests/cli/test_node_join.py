@@ -195,6 +195,28 @@ def test_a_machine_that_was_installed_anew_joins_again_and_the_old_one_is_out(
     assert (settings["metricsPort"], settings["zone"]) == (9999, "z4"), "what somebody else has set stays"
 
 
+def test_what_is_wrong_on_the_machine_is_said_before_the_token_is_used_up(
+    place: tuple[Path, Path], tmp_path: Path
+) -> None:
+    data, _ = place
+    invitation, settings = invited(data, "n12"), tmp_path / "agent.yaml"
+    for content, problem in (
+        ("a: [", "cannot be read"),
+        ("- a", "has no settings in it"),
+        ("nodeName: n1\n", "this machine is node n1, and the token is for n12"),
+    ):
+        settings.write_text(content)
+        refused = join(invitation, tmp_path)
+        assert refused.returncode != 0
+        assert problem in refused.stderr
+        assert settings.read_text() == content
+        assert not (tmp_path / "agent.kubeconfig").exists()
+    settings.write_text("nodeName: n12\nzone: z9\n")
+    joined = join(invitation, tmp_path)
+    assert joined.returncode == 0, joined.stderr
+    assert "node n12, in zone z9" in joined.stdout, "what stays is told as it is"
+
+
 def test_a_newer_invitation_voids_the_one_before(place: tuple[Path, Path], tmp_path: Path) -> None:
     data, _ = place
     before, after = invited(data, "n5"), invited(data, "n5")

@@ -31,14 +31,16 @@ import msgspec
 from aiohttp import web
 
 from quorate.api import labels, names
-from quorate.api.core import SecretObject
+from quorate.api.core import Node, SecretObject
 from quorate.api.meta import ObjectMeta
 from quorate.api.secret import Secret
 from quorate.engine.clock import Clock
+from quorate.engine.embedded import label_value
 from quorate.engine.logs import get_logger
 from quorate.engine.selectors import match
 from quorate.engine.store import Store
 from quorate.errors import BadRequest, ConfigError, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
+from quorate.nodes.readiness import READY
 from quorate.server.connections import peer_of
 from quorate.server.fingerprint import fingerprint
 from quorate.server.kubernetes.callers import AgentTokens, check_node_name
@@ -86,9 +88,10 @@ class Invited(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Attempt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a node shows."""
+    """What a machine shows. ``was``: which node it is already, as far as it knows; empty: none."""
 
     token: str
+    was: str = ""
 
 
 class Joined(msgspec.Struct, frozen=True, rename="camel"):
@@ -184,8 +187,9 @@ class Invitations:
         _check(wish.node)
         if not 60 <= wish.seconds <= LONGEST:
             raise BadRequest(f"an invitation lasts from a minute to {LONGEST // 86400} days, not {wish.seconds} s")
-        if len(wish.zone) > 63:
-            raise BadRequest("a zone is the value of a label: at most 63 characters")
+        for what, value in (("a node's name", wish.node), ("a zone", wish.zone)):
+            if problems := label_value(value):
+                raise BadRequest(f"{what} is the value of a label, and {value!r} cannot be: {'; '.join(problems)}")
         async with self._lock:
             await self._clean(wish.node)
             token = secrets.token_urlsafe(24)
@@ -196,13 +200,16 @@ class Invitations:
         _log.info("a node was invited", node=wish.node, until=expires.isoformat())
         return token, made
 
-    async def redeem(self, token: str, remote: str) -> Joined:
-        """The credential of the node that was invited with this token. The one that it had before opens nothing now."""
+    async def redeem(self, attempt: Attempt, remote: str) -> Joined:
+        """The credential of the node that was invited with this token. The one that it had before opens nothing now.
+
+        Conflict: another machine was meant, and the token is still good.
+        """
         peer = peer_of(remote) if remote else ""
         self._attempts.check(peer)
         try:
             async with self._lock:
-                found = await self._use(token, remote)
+                found = await self._use(attempt, remote)
                 # After the token is used up, and before anybody is told: a crash between costs another invitation.
                 credential = self._agents.replace(found.node)
         except Unauthorized as refused:
@@ -226,8 +233,9 @@ class Invitations:
         _check(node)
         return self._agents.has(node)
 
-    async def _use(self, token: str, remote: str) -> Invitation:
-        """The invitation of a token, used up; Unauthorized says why not."""
+    async def _use(self, attempt: Attempt, remote: str) -> Invitation:
+        """The invitation of a token, used up; Unauthorized and Conflict say why not."""
+        token = attempt.token
         try:
             stored = await self._store.get(SecretObject, _name(token), names.NAMESPACE)
         except NotFound:
@@ -241,6 +249,7 @@ class Invitations:
         now = self._clock.now()
         if problem := found.objection(now):
             raise Unauthorized(problem)
+        await self._refuse_another_machine(attempt.was, found.node)
         used = Invitation(
             found.node, found.zone, found.digest, found.expires, f"{now:%Y-%m-%d %H:%M} UTC, by {remote or 'somebody'}"
         )
@@ -255,6 +264,27 @@ class Invitations:
         except (Conflict, NotFound):
             raise Unauthorized("this token was used or taken back at this very moment") from None
         return found
+
+    async def _refuse_another_machine(self, was: str, node: str) -> None:
+        """A command that was run on the wrong machine must not take a node's place away from the one that has it."""
+        if was and was != node:
+            raise Conflict(
+                f"this machine is node {was}, and the token is for {node}: it was not used, and is still good. If"
+                f" {was} is really to be {node} from now on, stop its agent and remove its agent.yaml first"
+            )
+        if not was and await self._is_ready(node):
+            raise Conflict(
+                f"node {node} is Ready: its agent works, on another machine. The token was not used, and is still good."
+                f" Stop that agent, wait until {node} is not Ready any more, and run this again; or invite this machine"
+                " by another name"
+            )
+
+    async def _is_ready(self, node: str) -> bool:
+        try:
+            found = await self._store.get(Node, node)
+        except NotFound:
+            return False
+        return any(condition.type == READY and condition.status == "True" for condition in found.status.conditions)
 
     async def _clean(self, node: str) -> bool:
         """Forget the invitations of a node, and those of others that ended; whether the node had one."""
@@ -293,7 +323,7 @@ def routes(
         return web.Response(body=authority, content_type="application/x-pem-file")
 
     async def join(request: web.Request) -> web.Response:
-        return _json(await invitations.redeem((await _read(request, Attempt)).token, request.remote or ""), code=201)
+        return _json(await invitations.redeem(await _read(request, Attempt), request.remote or ""), code=201)
 
     return [
         web.post(INVITATIONS, invite),

@@ -59,17 +59,20 @@ def join(
     """
     place = Place.parse(server)
     _check_writable(directory)
+    configuration = directory / "agent.yaml"
+    before = _settings(configuration)
     given = _token(token, token_file)
     authority = _trusted(place, fingerprint)
-    answer, own_address = _redeem(place, given, authority)
-    node, credential = str(answer["node"]), str(answer["token"])
+    answer, own_address = _redeem(place, given, authority, was=str(before.get("nodeName") or ""))
     os.umask(0o077)
-    settings = {"nodeName": node, "registerNode": True, "address": address or own_address}
+    settings = {"version": 1, **before, "nodeName": answer["node"], "registerNode": True}
+    settings["address"] = address or own_address
     if answer["zone"]:
         settings["zone"] = answer["zone"]
-    configuration = _write(directory, place, authority, credential, settings)
-    where = f"in zone {answer['zone']}" if answer["zone"] else "without a zone"
-    click.echo(f"This machine is node {node}, {where}, at {settings['address']}; its settings are in {configuration}.")
+    _write(configuration, place, authority, str(answer["token"]), settings)
+    where = f"in zone {settings['zone']}" if settings.get("zone") else "without a zone"
+    shown = f"node {settings['nodeName']}, {where}, at {settings['address']}"
+    click.echo(f"This machine is {shown}; its settings are in {configuration}.")
     if no_start:
         click.echo(f"Start its agent with: quorate agent --config {configuration}")
         return
@@ -176,13 +179,13 @@ def _ask_person(place: Place, found: str) -> None:
     click.confirm("Is that what `quorate node invite` shows on the server?", abort=True, err=True)
 
 
-def _redeem(place: Place, token: str, authority: bytes | None) -> tuple[dict[str, Any], str]:
+def _redeem(place: Place, token: str, authority: bytes | None, *, was: str) -> tuple[dict[str, Any], str]:
     """What the server gives for the token, and this machine's address on the way there."""
     import ssl
 
     tls = ssl.create_default_context(cadata=authority.decode("ascii") if authority is not None else None)
     tls.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as the agent's own client
-    body = json.dumps({"token": token}).encode()
+    body = json.dumps({"token": token, "was": was}).encode()
     status, answer, own = _ask(place, tls, "POST", "/join/v1/nodes", body)
     if status != 201:
         raise _refusal(place, status, answer)
@@ -236,23 +239,34 @@ def _check_writable(directory: Path) -> None:
         raise ConfigError(f"{directory} cannot be written to. Are you root?")
 
 
-def _write(directory: Path, place: Place, authority: bytes | None, credential: str, settings: dict[str, Any]) -> Path:
-    """The agent's files; settings that somebody else has put there stay. Returns its configuration."""
+def _settings(configuration: Path) -> dict[str, Any]:
+    """What is in the agent's configuration already: what somebody has set stays. Before the token is used up."""
     import yaml
 
     from quorate.errors import ConfigError
+
+    try:
+        found = yaml.safe_load(configuration.read_text()) if configuration.exists() else None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{configuration} cannot be read, and was left as it is: {error}") from None
+    if not isinstance(found, dict | None):
+        raise ConfigError(f"{configuration} has no settings in it, and was left as it is: mend or remove it")
+    return found or {}
+
+
+def _write(
+    configuration: Path, place: Place, authority: bytes | None, credential: str, settings: dict[str, Any]
+) -> None:
+    """The agent's files."""
+    import yaml
+
     from quorate.server.kubeconfig import kubeconfig, write_kubeconfig
     from quorate.server.private_file import write_private
 
-    path, configuration = directory / "agent.kubeconfig", directory / "agent.yaml"
+    path = configuration.with_name("agent.kubeconfig")
     write_kubeconfig(path, kubeconfig(place.url, authority=authority, token=credential))
-    try:
-        before = yaml.safe_load(configuration.read_text()) if configuration.exists() else {}
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{configuration} cannot be read, and was left as it is: {error}") from None
-    content = {"version": 1, **(before or {}), **settings, "kubeconfig": str(path)}
+    content = {**settings, "kubeconfig": str(path)}
     write_private(configuration, yaml.safe_dump(content, sort_keys=False).encode())
-    return configuration
 
 
 def _start(configuration: Path) -> None:

@@ -17,6 +17,7 @@ Readers see a write, watchers hear of it and its writer is answered only when it
 
 from quorate.engine.embedded.admission import Admit, Attempt, everybody, forbidden
 from quorate.engine.embedded.database import Database
+from quorate.engine.embedded.names import label_value
 from quorate.engine.embedded.record import Change, Deleted, FieldValidation, Page, Record, Written
 from quorate.engine.embedded.state import HistoryLimits
 from quorate.engine.embedded.store import EmbeddedStore, parse_version
@@ -37,5 +38,6 @@ __all__ = [
     "Written",
     "everybody",
     "forbidden",
+    "label_value",
     "parse_version",
 ]
