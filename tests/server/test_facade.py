@@ -9,14 +9,18 @@ import asyncio
 import io
 import json
 import threading
+from pathlib import Path
 
 import aiohttp
 import pytest
 import yaml
 
+from quorate.api.core import Node
+from quorate.api.meta import ObjectMeta
 from quorate.engine.embedded import EmbeddedStore, Subscription
 from quorate.errors import StorageFull
-from quorate.server.kubernetes import Access, Listener, bodies
+from quorate.server.kubernetes import Access, AgentTokens, Listener, bodies
+from quorate.server.kubernetes.callers import TokenFile
 from quorate.server.kubernetes.rendering import Renderer
 from tests.server.conftest import GADGETS, WIDGETS, Client, facade, widget
 from tests.support.kinds import Widget
@@ -170,6 +174,29 @@ async def test_an_idle_watch_sends_bookmarks_so_that_it_is_not_taken_for_dead(
     ] * 2
 
 
+@pytest.mark.parametrize("whose", ["agent", "person"])
+async def test_a_watch_ends_when_its_token_is_taken_back(store: EmbeddedStore, tmp_path: Path, whose: str) -> None:
+    agents, people = AgentTokens(tmp_path / "agents"), tmp_path / "token"
+    people.write_text("a" * 32)
+    file = TokenFile(people)
+    token = agents.replace("n1") if whose == "agent" else file.read()
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        facade(store, Access(file.read(), agents.node_of, file.now)) as listener,
+        aiohttp.ClientSession(listener.url) as session,
+        session.get("/api/v1/nodes?watch=1", headers=headers) as response,
+    ):
+        await store.create(Node(metadata=ObjectMeta(name="seen")))
+        assert json.loads(await response.content.readline())["object"]["metadata"]["name"] == "seen"
+        agents.revoke("n1")
+        people.write_text("b" * 32)
+        await asyncio.sleep(1.1)
+        await store.create(Node(metadata=ObjectMeta(name="hidden")))
+        last = json.loads(await asyncio.wait_for(response.content.readline(), 5))
+        assert (last["type"], last["object"]["code"]) == ("ERROR", 401)
+        assert await response.content.read() == b""
+
+
 async def test_there_is_no_watch_in_yaml(http: Client) -> None:
     refused = await http("GET", f"{WIDGETS}?watch=1", Accept="application/yaml")
     assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
@@ -245,7 +272,7 @@ async def test_an_error_of_ours_is_a_status_without_its_insides(
     answer = await http("GET", WIDGETS)
     assert (answer.code, answer.json["reason"]) == (500, "InternalError")
     assert b"something inside" not in answer.raw
-    assert "something inside" in capsys.readouterr().out
+    assert "something inside" in capsys.readouterr().err
 
 
 async def test_health_and_metrics(http: Client) -> None:

@@ -60,7 +60,7 @@ class Facade:
         self._health = health
         self._routes = tuple(routes)
         self._metrics = RequestMetrics(registry)
-        self._watches = Watches(store, chance)
+        self._watches = Watches(store, chance, access)
         self._resources = Resources(store, clock, self._watches)
         self._reviews = Reviews(self._kinds, store)
         self._documents = openapi.documents(self._kinds)
