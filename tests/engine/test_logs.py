@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import TextIO
 
 import pytest
 
@@ -143,3 +147,55 @@ def test_what_is_bound_is_in_the_lines_of_a_task_and_of_those_it_starts_and_in_n
     bound, free = asyncio.run(main())
     assert bound["node"] == "n1"
     assert "node" not in free
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_cannot_be_shown_costs_its_line_the_values_and_nobody_an_error(as_json: bool) -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    for value in (Unspeakable(), endless):
+        stream = io.StringIO()
+        logs.configure(json=as_json, stream=stream)
+        logs.get_logger("a.module").warning("something happened", value=value)
+        (line,) = stream.getvalue().splitlines()
+        assert "something happened" in line
+        assert "not_shown" in line
+
+
+def test_a_path_that_is_no_utf_8_is_shown_as_far_as_it_is() -> None:
+    assert logged(paths=[b"/srv/caf\xe9".decode(errors="surrogateescape")])["paths"] == [r"/srv/caf\udce9"]
+    assert logged(name="caf\u00e9")["name"] == "caf\u00e9"
+
+
+def test_nobodys_words_paint_a_persons_terminal() -> None:
+    stream = io.StringIO()
+    logs.configure(json=False, stream=stream)
+    logs.get_logger("a.module").warning("something happened", name="\x1b[2Jgone", other="\x9b2J")
+    assert not {"\x1b", "\x9b"} & set(stream.getvalue())
+
+
+@pytest.mark.parametrize("end", ["full", "broken", "closed", "none"])
+def test_nobody_fails_because_nobody_reads_what_they_log(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream: TextIO | None = None
+    if end == "full":
+        stream = open("/dev/full", "w")  # noqa: SIM115
+    elif end == "broken":
+        read, write = os.pipe()
+        os.close(read)
+        stream = os.fdopen(write, "w")
+    elif end == "closed":
+        stream = io.StringIO()
+        stream.close()
+    else:
+        monkeypatch.setattr(sys, "stderr", None)
+    logs.configure(json=False, stream=stream)
+    for _ in range(3):
+        logs.get_logger("a.module").warning("something happened")
+    if stream is not None:
+        with suppress(OSError):
+            stream.close()

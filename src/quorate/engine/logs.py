@@ -3,6 +3,9 @@
 The message is constant and says what happened; what differs goes into key/values: ``controller``, ``kind``, ``name``,
 ``reconcile_id``. So a line can be counted, grouped and searched by its message.
 
+To log never fails, whatever is to be shown and wherever it goes: whoever logs is in the middle of something that
+matters more, and a full disk or a terminal that is gone must not end it.
+
 Our own, because it is little, and every node's agent pays for what is imported here: the package that did this before
 brought rich and its parsers along (docs/decisions/0019-what-an-agent-imports.md).
 """
@@ -14,6 +17,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -95,11 +99,12 @@ class Logger:
         if isinstance(raised, BaseException):
             # Without the local variables of its frames: those hold secrets.
             line["exception"] = "".join(traceback.format_exception(raised)).rstrip("\n")
-        stream = now.stream if now.stream is not None else sys.stderr
-        shown = mask_secrets(line)
-        # One write: lines of several threads must not run into each other.
-        stream.write((render_json(shown) if now.json else _render_text(shown, stream.isatty())) + "\n")
-        stream.flush()
+        with suppress(OSError, ValueError, AttributeError):  # it is full, closed, gone, or there is none
+            stream: TextIO = now.stream if now.stream is not None else sys.stderr
+            text = _rendered(line, json=now.json, colours=stream.isatty())
+            # One write: lines of several threads must not run into each other.
+            stream.write(f"{text}\n")
+            stream.flush()
 
 
 def get_logger(name: str) -> Logger:
@@ -140,6 +145,16 @@ def render_json(line: Mapping[str, object]) -> str:
     return _encoder.encode({str(key): value for key, value in line.items()}).decode()
 
 
+def _rendered(line: dict[str, object], *, json: bool, colours: bool) -> str:
+    """The line, without its secrets; and without its values where one of them cannot be shown."""
+    try:
+        shown = mask_secrets(line)
+        return render_json(shown) if json else _render_text(shown, colours)
+    except Exception as error:
+        plain = {key: str(line[key]) for key in ("time", "event", "level")}
+        return _rendered({**plain, "not_shown": type(error).__name__}, json=json, colours=colours)
+
+
 def _render_text(line: dict[str, object], colours: bool) -> str:
     def dressed(text: str, *codes: str) -> str:
         return f"{''.join(codes)}{text}{_PLAIN}" if colours and text else text
@@ -153,7 +168,7 @@ def _render_text(line: dict[str, object], colours: bool) -> str:
 
 def _quoted(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
-    return text if _WORD.fullmatch(text) else repr(text) if isinstance(value, str) else text
+    return text if _WORD.fullmatch(text) and text.isprintable() else repr(text) if isinstance(value, str) else text
 
 
 def _show(value: object) -> str:
@@ -174,4 +189,7 @@ def _masked(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_masked(inner) for inner in value]
+    if isinstance(value, str) and not value.isascii():
+        # What was no UTF-8 where we read it (a path, say) is none here either.
+        return value.encode(errors="backslashreplace").decode()
     return value
