@@ -17,7 +17,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from quorate.engine.health import Health, report
+from quorate.engine.logs import get_logger
 from quorate.errors import CannotListen
+
+_log = get_logger(__name__)
 
 #: Seconds for a question and its answer.
 DEADLINE: Final = 10.0
@@ -79,7 +82,12 @@ class Probes:
             with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(DEADLINE):
                     head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(self._answer(head))
+                    try:
+                        answer = self._answer(head)
+                    except Exception as error:  # of a metric's own, say: whoever asks must not wait for nothing
+                        _log.error("a probe failed in a way nobody foresaw", exc_info=error)
+                        answer = _response(500, b"an error of ours; the log has the details\n")
+                    writer.write(answer)
                     await writer.drain()
                     writer.close()
                     await writer.wait_closed()
@@ -108,7 +116,7 @@ class Probes:
         found = self._health()
         problems = found.not_live + (found.not_ready if path == "/readyz" else ())
         status, text = report(problems, verbose="verbose" in query)
-        return status, text.encode(), _TEXT
+        return status, text.encode(errors="backslashreplace"), _TEXT
 
 
 def _response(status: int, body: bytes, media_type: str = _TEXT, *, head_only: bool = False) -> bytes:
