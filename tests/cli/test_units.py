@@ -6,10 +6,14 @@ import configparser
 import os
 import shutil
 import subprocess
+from importlib import import_module
 from pathlib import Path
+from random import Random
 
 import pytest
+from click.testing import CliRunner
 
+from quorate.agent.lock import AgentLock
 from quorate.cli.node import join
 from quorate.cli.node.join import UNITS, unit_text
 from quorate.errors import QuorateError
@@ -122,3 +126,28 @@ def test_join_says_what_systemd_said_and_that_the_token_is_not_needed_again(
     )
     with pytest.raises(QuorateError, match=r"has joined, but `systemctl start .*it is masked.*no token is needed"):
         join._start(Path("/etc/quorate/agent.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer", "is_done"),
+    [([], "n\n", False), ([], "", False), ([], "y\n", True), (["--yes"], "", True), (["--if-stopping"], "", False)],
+)
+def test_nobody_takes_the_devices_of_a_living_machine_away_by_mistake(
+    arguments: list[str], answer: str, is_done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[float] = []
+
+    async def shut_down(deadline: float, dry_run: bool) -> bool:
+        done.append(deadline)
+        return True
+
+    command = import_module("quorate.cli.node.shutdown")
+    monkeypatch.setattr(command, "_shut_down", shut_down)
+    monkeypatch.setattr(command, "_is_stopping", lambda: False)
+    lock = AgentLock(tmp_path, random=Random(1))
+    try:
+        found = CliRunner().invoke(command.shutdown, ["--state-dir", str(tmp_path), *arguments], input=answer)
+    finally:
+        lock.release()
+    assert bool(done) == is_done, found.output
+    assert ("The agent runs" in found.output) == ("--if-stopping" not in arguments)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from quorate.agent.shutdown import mounted, plan
+from quorate.agent.machine import CommandHung, Completed
+from quorate.agent.shutdown import mounted, plan, shut_down
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.host import Running
@@ -152,6 +155,37 @@ def test_a_reboot_in_order_brings_everything_back() -> None:
             await lab.sleep(90)
             assert lab.cluster.node("node-1").host.boots == 2
             await volume.until_healthy()
+
+    run(main, seed=1)
+
+
+class Standing:
+    """A machine whose I/O stands still just after it was looked at: whoever touches the file systems waits for ever."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim = sim
+        self.ran: list[str] = []
+
+    async def run(self, *argv: str, silence: float) -> Completed:
+        self.ran.append(" ".join(argv))
+        if argv[:2] == ("drbdsetup", "status"):
+            return Completed(0, json.dumps(STATUS[:1]), "")
+        if argv[0] in ("umount", "blockdev"):
+            await self.sim.clock.sleep(silence)
+            raise CommandHung(f"{argv[0]} said nothing", still_there=lambda: True)
+        return Completed(11 if argv == ("drbdsetup", "secondary", "b") else 0, "", "")
+
+    async def read_file(self, path: str) -> bytes:
+        return b"".join(b"%d 22 147:1001 / /mnt/%d rw - ext4 /dev/drbd1001 rw\n" % (n, n) for n in range(40, 48))
+
+
+def test_a_primary_whose_io_stops_meanwhile_is_failed_before_the_time_is_over() -> None:
+    async def main(sim: Simulation) -> None:
+        machine, told = Standing(sim), list[str]()
+        began = sim.clock.monotonic()
+        assert await shut_down(machine, told.append), told  # type: ignore[arg-type]
+        assert sim.clock.monotonic() - began < 15
+        assert machine.ran[-2:] == ["drbdsetup secondary --force b", "drbdsetup down b"]
 
     run(main, seed=1)
 

@@ -7,10 +7,12 @@ which does not come back once the network is down (measured: a reboot was killed
 
 So, without the API, by ``drbdsetup`` alone, each resource apart from the others:
 
-1. a primary that is suspended is made secondary by force: what waits on it fails, and no write that was acknowledged
-   is among that;
+1. a primary that is suspended is made secondary by force: what waits on it fails. Nothing that was acknowledged before
+   is among that; of what waits, a plain direct write that is on the local disk may be told as success (drbd9-races
+   E1), to whoever is left to hear it: processes have been ended by then, a server in the kernel has not;
 2. a primary that works is unmounted and made secondary. If somebody has it open still, it is flushed, and forced then:
-   once the network is gone it would be suspended too;
+   once the network is gone it would be suspended too. If one of that hangs, it is suspended already, and is forced
+   at once: peers may power off at the same time;
 3. every resource is taken down. Where a peer refuses that, its links are cut first.
 
 What does not end in time is left alone and told of. ``plan`` is pure; ``shut_down`` runs it, on any Machine.
@@ -74,17 +76,21 @@ def _leave(resource: Mapping[str, Any], mounts: Mapping[int, tuple[str, ...]]) -
     minors = [int(device["minor"]) for device in resource.get("devices", ())]
     peers = [str(connection["peer-node-id"]) for connection in resource.get("connections", ())]
     unmount = [Command(("umount", path)) for minor in minors for path in mounts.get(minor, ())]
-    force = ("drbdsetup", "secondary", "--force", name)
     commands: list[Command] = []
     if is_suspended:
-        commands += [Command(force), *unmount]
+        commands += [Command(force(name)), *unmount]
     elif is_primary:
         flush = tuple(("blockdev", "--flushbufs", f"/dev/drbd{minor}") for minor in minors)
-        commands += [*unmount, Command(("drbdsetup", "secondary", name), (*flush, force))]
+        commands += [*unmount, Command(("drbdsetup", "secondary", name), (*flush, force(name)))]
     cut = tuple(("drbdsetup", "disconnect", "--force", name, peer) for peer in peers)
     down = ("drbdsetup", "down", name)
     commands.append(Command(down, (*cut, down)))
     return Leave(name, is_suspended, is_primary, tuple(commands))
+
+
+def force(resource: str) -> tuple[str, ...]:
+    """Make a primary secondary, whoever has it open: their I/O fails."""
+    return ("drbdsetup", "secondary", "--force", resource)
 
 
 def mounted(mountinfo: str) -> dict[int, tuple[str, ...]]:
@@ -114,10 +120,15 @@ async def shut_down(machine: Machine, tell: Callable[[str], None], *, deadline: 
         tell(f"nothing is taken down: drbdsetup status ends with {status.exit_code}: {status.output}")
         return False
     try:
+        shown = json.loads(status.stdout or "[]")
+    except ValueError as error:
+        tell(f"nothing is taken down: what drbdsetup status says cannot be read: {error}")
+        return False
+    try:
         mountinfo = (await machine.read_file(_MOUNTS)).decode(errors="surrogateescape")
     except OSError:
         mountinfo = ""
-    leaves = plan(json.loads(status.stdout or "[]"), mountinfo)
+    leaves = plan(shown, mountinfo)
     suspended = [one.resource for one in leaves if one.is_suspended]
     if suspended:
         tell(f"suspended, and failed so that the machine can end: {', '.join(suspended)}")
@@ -139,20 +150,32 @@ async def shut_down(machine: Machine, tell: Callable[[str], None], *, deadline: 
 
 async def _run(machine: Machine, leave: Leave, turns: asyncio.Semaphore) -> str:
     """Take one resource down; what is wrong at the end, or nothing."""
-    problem = ""
+    *before, down = leave.commands
     async with turns:
-        for command in leave.commands:
-            problem = await _try(machine, command.argv)
-            if problem:
-                for argv in command.otherwise:
-                    problem = await _try(machine, argv)
-    # Of the last command alone: that a file system was busy does not matter where the resource is down.
+        for command in before:
+            _, has_hung = await _carry_out(machine, command)
+            if has_hung:
+                # Its I/O stands, whatever it was at first. Everything else would wait in vain for the same.
+                await _try(machine, force(leave.resource))
+                break
+        # Of the last command alone: that a file system was busy does not matter where the resource is down.
+        problem, _ = await _carry_out(machine, down)
     return problem
 
 
-async def _try(machine: Machine, argv: tuple[str, ...]) -> str:
+async def _carry_out(machine: Machine, command: Command) -> tuple[str, bool]:
+    """What is wrong at the end of it, or nothing; and whether any of it hung."""
+    problem, has_hung = await _try(machine, command.argv)
+    if problem:
+        for argv in command.otherwise:
+            problem, hung_too = await _try(machine, argv)
+            has_hung = has_hung or hung_too
+    return problem, has_hung
+
+
+async def _try(machine: Machine, argv: tuple[str, ...]) -> tuple[str, bool]:
     try:
         done = await machine.run(*argv, silence=_SILENCE)
     except QuorateError as error:
-        return str(error)
-    return f"{' '.join(argv)} ends with {done.exit_code}: {done.output}" if done.exit_code else ""
+        return str(error), isinstance(error, CommandHung)
+    return f"{' '.join(argv)} ends with {done.exit_code}: {done.output}" if done.exit_code else "", False

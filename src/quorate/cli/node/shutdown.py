@@ -12,7 +12,9 @@ import click
 @click.option("--deadline", type=float, default=20.0, show_default=True, help="Seconds for all of it.")
 @click.option("--if-stopping", is_flag=True, help="Do nothing unless systemd is shutting this machine down.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-def shutdown(deadline: float, if_stopping: bool, dry_run: bool) -> None:
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--state-dir", hidden=True, default="/var/lib/quorate", help="Of the agent, which must not run.")
+def shutdown(deadline: float, if_stopping: bool, dry_run: bool, yes: bool, state_dir: str) -> None:
     """Take all DRBD devices of this machine down in order, without the API.
 
     A primary whose I/O is suspended is failed first: a machine with dirty pages on such a device never ends by itself.
@@ -20,14 +22,20 @@ def shutdown(deadline: float, if_stopping: bool, dry_run: bool) -> None:
     its peers see it leave. What does not end in time is left as it is, and told of.
 
     quorate-shutdown.service runs it once everything that uses volumes has stopped and while the network is still there.
-    By hand, it is for a machine that you are about to power off: nothing brings the devices back but the agent's next
-    start, or its next look if it runs.
+    By hand, it is for a machine that you are about to power off, and asks first: whoever uses a volume there gets
+    errors. An agent that runs still brings everything up again within seconds: stop it before.
     """
     import asyncio
 
-    if if_stopping and not _is_stopping():
-        click.echo("this machine is not shutting down: its DRBD devices are left alone")
-        return
+    if if_stopping:
+        if not _is_stopping():
+            click.echo("this machine is not shutting down: its DRBD devices are left alone")
+            return
+    elif not dry_run:
+        _warn_of_agent(state_dir)
+        if not yes:
+            click.echo("Every DRBD device of this machine is taken away now, also from those that use it.")
+            click.confirm("Is this machine about to be powered off?", abort=True)
     if not asyncio.run(_shut_down(deadline, dry_run)):
         sys.exit(1)
 
@@ -50,6 +58,20 @@ async def _shut_down(deadline: float, dry_run: bool) -> bool:
         return True
     finally:
         await machine.close()
+
+
+def _warn_of_agent(state_dir: str) -> None:
+    from pathlib import Path
+
+    from quorate.agent.lock import look
+
+    _, holder = look(Path(state_dir))
+    if holder:
+        click.echo(
+            f"The agent runs (process {holder}), and brings up again what is taken down. Stop it before (systemctl stop"
+            " quorate-agent), or power off at once after this.",
+            err=True,
+        )
 
 
 def _is_stopping() -> bool:
