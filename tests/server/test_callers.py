@@ -146,3 +146,16 @@ def test_tokens_are_not_shown(tokens: AgentTokens) -> None:
     token = tokens.token("n1")
     assert tokens.node_of(token) == "n1"
     assert token not in repr(Access(None, tokens.node_of))
+
+
+def test_a_token_that_was_replaced_or_taken_back_stays_so_after_a_power_cut(
+    tokens: AgentTokens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name must be on the disk before anybody is told, not only what is in the file."""
+    synced: list[tuple[str, bool]] = []
+    path = tmp_path / "agents" / "node-1"
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append((os.readlink(f"/proc/self/fd/{file}"), path.exists())))
+    tokens.replace("node-1")
+    assert synced[-1] == (str(path.parent), True)
+    tokens.revoke("node-1")
+    assert synced[-1] == (str(path.parent), False)

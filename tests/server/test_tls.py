@@ -44,11 +44,14 @@ def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[tuple[bytes, bool]] = []
     path = tmp_path / "token"
-    monkeypatch.setattr(
-        os, "fsync", lambda number: synced.append((Path(f"/proc/self/fd/{number}").read_bytes(), path.exists()))
-    )
+
+    def note(number: int) -> None:
+        file = Path(f"/proc/self/fd/{number}")
+        synced.append((b"the directory" if file.is_dir() else file.read_bytes(), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
     write_private(path, b"secret")
-    assert synced == [(b"secret", False)]
+    assert synced == [(b"secret", False), (b"the directory", True)], "and the name is, before anybody relies on it"
     assert path.read_bytes() == b"secret"
 
 

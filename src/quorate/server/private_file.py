@@ -15,3 +15,13 @@ def write_private(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())  # before the name: after a power cut it must not be the name of an empty file
     temporary.replace(path)
+    sync_names(path.parent)
+
+
+def sync_names(directory: Path) -> None:
+    """What was renamed or removed in a directory stays so after a power cut."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

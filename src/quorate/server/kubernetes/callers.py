@@ -20,7 +20,7 @@ from pathlib import Path
 from quorate.api import names
 from quorate.engine.logs import get_logger
 from quorate.errors import ConfigError
-from quorate.server.private_file import write_private
+from quorate.server.private_file import sync_names, write_private
 
 _log = get_logger(__name__)
 
@@ -142,6 +142,7 @@ class AgentTokens:
             (self._directory / node).unlink()
         except FileNotFoundError:
             return False
+        sync_names(self._directory)
         return True
 
     def has(self, node: str) -> bool:
