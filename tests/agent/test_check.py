@@ -442,6 +442,7 @@ async def test_a_token_that_the_server_does_not_know_is_said_as_that() -> None:
     found = {item.name: item for item in judge(WELL, await gather_cluster(store, NodeName("n1")))}
     assert "the token is not known" in found["API server"].found
     assert "quorate kubeconfig --agent" in found["API server"].fix
+    assert "quorate node invite" in found["API server"].fix, "that other one refuses for a node that has joined"
 
 
 async def test_a_list_that_timed_out_is_not_called_forbidden() -> None:

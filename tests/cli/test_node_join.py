@@ -112,6 +112,7 @@ def test_the_printed_command_makes_a_node_with_a_credential_of_its_own(
     joined = quorate(*command[1:], "--directory", str(tmp_path), "--no-start")
     assert joined.returncode == 0, joined.stderr
     assert "node n1, in zone z1, at 127.0.0.1" in joined.stdout.replace(ADDRESS, "127.0.0.1")
+    assert "No other machine reaches it there" in joined.stderr, "by the server's own machine it is a loopback address"
     kubeconfig, settings = tmp_path / "agent.kubeconfig", tmp_path / "agent.yaml"
     assert {stat.S_IMODE(path.stat().st_mode) for path in (kubeconfig, settings)} == {0o600}
     found = yaml.safe_load(settings.read_text())

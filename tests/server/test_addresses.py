@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from quorate.server import addresses
 from quorate.server.addresses import addresses6_in, addresses_in, own_addresses
 
 ROUTES = """Main:
@@ -37,3 +40,13 @@ def test_whoever_listens_on_one_family_is_reached_by_no_other() -> None:
     assert not [address for address in own_addresses("0.0.0.0") if ":" in address]
     assert not [address for address in own_addresses("::") if "." in address]
     assert set(own_addresses("")) == {*own_addresses("0.0.0.0"), *own_addresses("::")}
+
+
+def test_a_bridge_of_containers_is_not_where_others_look_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    routes = "".join(f"  |-- {address}\n     /32 host LOCAL\n" for address in ("172.17.0.1", "192.168.1.5"))
+    monkeypatch.setattr(addresses, "_text", lambda path: routes if path == addresses._ROUTES else "")
+    for outward, first in (("192.168.1.5", "192.168.1.5"), ("172.17.0.1", "172.17.0.1"), ("", "172.17.0.1")):
+        monkeypatch.setattr(addresses, "_outward", lambda _, outward=outward: outward)
+        found = own_addresses("0.0.0.0")
+        assert found[0] == first
+        assert sorted(found) == ["172.17.0.1", "192.168.1.5"]

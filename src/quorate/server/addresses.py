@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,8 @@ _ROUTES: Final = Path("/proc/net/fib_trie")
 _INTERFACES6: Final = Path("/proc/net/if_inet6")
 #: An address of the machine in the kernel's table of routes: its line, and what is said of it in the next.
 _LOCAL: Final = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL")
+#: Addresses that are nobody's, far away: those that documents give as examples.
+_ANYWHERE: Final = ("192.0.2.1", "2001:db8::1")
 #: The scope of an IPv6 address that is good everywhere, in the kernel's own words.
 _GLOBAL: Final = "00"
 
@@ -31,10 +34,26 @@ def is_wildcard(host: str) -> bool:
 
 
 def own_addresses(wildcard: str) -> tuple[str, ...]:
-    """The addresses by which others reach what listens on all of them, as the kernel has them now; IPv4 first."""
+    """The addresses by which others reach what listens on all of them, as the kernel has them now.
+
+    The one by which it speaks to the world comes first: bridges of containers and virtual machines have addresses too,
+    the same on every machine. Then IPv4 before IPv6.
+    """
     found = addresses_in(_text(_ROUTES)) if wildcard != "::" else []
     found += addresses6_in(_text(_INTERFACES6)) if wildcard != "0.0.0.0" else []  # noqa: S104
-    return tuple(address for address in dict.fromkeys(found) if not is_loopback(address))
+    found = [address for address in found if not is_loopback(address)]
+    likely = [outward for outward in map(_outward, _ANYWHERE) if outward in found]
+    return tuple(dict.fromkeys((*likely, *found)))
+
+
+def _outward(anywhere: str) -> str:
+    """The own address that the kernel would use on the way there; empty where there is no way. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in anywhere else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((anywhere, 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return ""
 
 
 def addresses_in(routes: str) -> list[str]:

@@ -25,7 +25,9 @@ _UNREACHABLE: Final = (
     "see --kubeconfig: its server and authority; whether the server runs, and can be reached from here"
 )
 _UNKNOWN: Final = (
-    "see --kubeconfig: its token or certificate; `quorate kubeconfig --agent NODE` prints one with a token"
+    "see --kubeconfig: its token or certificate, which may have been taken back; on a `quorate up` another one comes"
+    " with `quorate node invite NODE` there, and the command that it prints here (or by hand: `quorate kubeconfig"
+    " --agent NODE`, for a node that has not joined)"
 )
 _BROKEN: Final = "see the server's log; if it is only busy, try again"
 _REFUSED: Final = (

@@ -57,6 +57,8 @@ def join(
     configuration (/etc/quorate/agent.yaml); then enables and starts the agent, where systemd runs. Run it again, with
     another token, after the machine was installed anew.
     """
+    from quorate.server.addresses import is_loopback
+
     place = Place.parse(server)
     _check_writable(directory)
     configuration = directory / "agent.yaml"
@@ -73,6 +75,12 @@ def join(
     where = f"in zone {settings['zone']}" if settings.get("zone") else "without a zone"
     shown = f"node {settings['nodeName']}, {where}, at {settings['address']}"
     click.echo(f"This machine is {shown}; its settings are in {configuration}.")
+    if is_loopback(str(settings["address"])):
+        click.echo(
+            "No other machine reaches it there, and no volume has copies on both. Set `address` in that file before the"
+            " agent has volumes, or join with --address.",
+            err=True,
+        )
     if no_start:
         click.echo(f"Start its agent with: quorate agent --config {configuration}")
         return
