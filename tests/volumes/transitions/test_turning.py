@@ -340,17 +340,6 @@ def held_open(story: Story) -> Story:
     return passes(story)
 
 
-def leaving(story: Story) -> Story:
-    """A copy is to go, and went dark before its part in that was over."""
-    story.add(3, D)
-    story.settle()
-    story.delete(1)
-    until(story, "Hide")
-    story.lose(1)
-    story.lose(2)
-    return passes(story)
-
-
 @pytest.mark.parametrize(
     ("waiting", "said", "words"),
     [
@@ -360,7 +349,6 @@ def leaving(story: Story) -> Story:
             "force-detach=n0 yet: v-0 on n0 is here, and lets go by itself when nobody",
         ),
         (held_open, {"force_remove": "v-0"}, "force-remove=v-0 yet: Detach is under way and waits: "),
-        (leaving, {"force_remove": "v-1"}, "force-remove=v-1 yet: RemoveReplica is under way and waits: "),
     ],
 )
 def test_force_that_cannot_take_over_says_why(
@@ -371,6 +359,52 @@ def test_force_that_cannot_take_over_says_why(
     passes(story, 3)
     assert story.waits().startswith("ForceWaits: nothing comes of storage.deckhouse.io/")
     assert words in story.waits()
+
+
+@pytest.mark.parametrize("step", ["Hide", "Forget"])
+@pytest.mark.parametrize("given_up", [(1, 2, 3), (2, 3)])
+def test_what_is_under_way_when_most_are_lost_does_not_keep_them_from_being_given_up(
+    step: str, given_up: tuple[int, ...]
+) -> None:
+    """A copy leaves, and all but one are lost in the middle of it. What is under way waits for them for ever."""
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, step)
+    for number in (1, 2, 3):
+        story.lose(number)
+    assert "NoQuorum" in passes(story).waits()
+    for number in given_up:
+        if number != 1:
+            story.delete(number)
+        story.annotate(force_remove=f"v-{number}", accept_data_loss="true")
+        passes(story, 12)
+        if step == "Hide" and number == 2 and len(given_up) == 2:
+            # Half done, it goes on only if the one that leaves is given up as well; that is said.
+            assert "it is given up first (storage.deckhouse.io/force-remove=v-1)" in story.waits()
+            return
+    assert [member.name for member in story.members] == ["v-0"]
+    assert story.rv.status.datamesh_transitions == ()
+    assert story.rv.status.drbd.config.quorum == 1
+
+
+def test_whoever_is_up_is_not_passed_over_by_the_word_about_another() -> None:
+    """One is given up, and another has an agent that is silent beside a kernel in touch: nothing is excused."""
+    story = begin(BOTH, [D, D, D], 0)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    until(story, "Hide")
+    story.silent.add(3)
+    story.lose(1)
+    story.lose(2)
+    passes(story)
+    story.delete(2)
+    story.annotate(force_remove="v-2", accept_data_loss="true")
+    passes(story, 12)
+    assert not any(member.excused for member in story.members)
+    assert "v-3 on n3 is silent, yet connected with v-0 on n0" in story.waits()
 
 
 def test_force_that_nothing_came_of_is_forgotten_when_the_node_and_its_agent_are_back() -> None:

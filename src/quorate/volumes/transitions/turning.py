@@ -10,6 +10,8 @@
 | is being forced out                      | it is back                          | joins, or is asked to leave       |
 | is attached or detached, and out of      | a person wants it detached by force | it is taken for detached          |
 | reach                                    |                                     |                                   |
+| joins, leaves or changes, is out of      | a person wants it removed by force  | it is forced out                  |
+| reach                                    |                                     |                                   |
 | has given way by a person's word         | the word is taken back              | comes up; joins, if hidden        |
 | grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
@@ -27,7 +29,7 @@ from quorate.api.struct import replace
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions.catalogue import FORGET, GIVE_WAY, HIDE, JOIN, SHOW
 from quorate.volumes.transitions.changes import connect, due_tie_breaker
-from quorate.volumes.transitions.guards import copies_missing, has_consent, not_to_be_forced
+from quorate.volumes.transitions.guards import copies_missing, has_consent, may_leave, not_to_be_forced
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_diskful, is_fresh
 from quorate.volumes.transitions.proposals import removal
@@ -40,6 +42,9 @@ _COPIES_MISSING = "CopiesMissing"
 _STILL_HERE = "StillHere"
 #: What a step may wait for endlessly. Confirmations and locks come and go.
 _ENDLESS = frozenset({_COPIES_MISSING, _STILL_HERE, "NotUp", "NotConnected", "WaitingForSync", "Attached"})
+
+_USES = (TransitionType.ATTACH, TransitionType.DETACH)
+_MEMBERSHIPS = (TransitionType.ADD_REPLICA, TransitionType.REMOVE_REPLICA, TransitionType.CHANGE_REPLICA_TYPE)
 
 
 def abandoned(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -90,15 +95,22 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
 
 
 def taken_over(view: VolumeView, transition: Transition, now: datetime) -> Transition | None:
-    """The detachment by force that a person asks for in place of what waits for the same member; None: nobody does.
+    """What a person asks for by force in place of what waits for the same member; None: nobody does.
 
     What waits keeps the force from being proposed, and waits for the very one that may never come back.
     """
     name = transition.replica_name
-    if transition.type not in (TransitionType.ATTACH, TransitionType.DETACH) or name not in view.members_by_name:
+    member = view.members_by_name.get(name) if name is not None else None
+    if member is None:
         return None
-    forced = make(view, TransitionType.FORCE_DETACH, now, name)
-    return forced if has_consent(view, forced) and not_to_be_forced(view, forced) is None else None
+    if transition.type in _USES:
+        detached = make(view, TransitionType.FORCE_DETACH, now, name)
+        return detached if has_consent(view, detached) and not_to_be_forced(view, detached) is None else None
+    replica = view.replica(member.name)
+    if transition.type not in _MEMBERSHIPS or replica is None or not replica.replica.deleting:
+        return None
+    removed = make(view, TransitionType.FORCE_REMOVE_REPLICA, now, name, before=member.type)
+    return removed if has_consent(view, removed) and may_leave(view, removed) is None else None
 
 
 def _come_back(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:

@@ -12,7 +12,8 @@ A step **begins** with one write: its change, the next revision, and itself as A
 
 Members that are down or stale are excused in the same write, or the step waits (a change of roles does not: decision
 0005). A step is **over** when all others have confirmed, of those who must know; the write that says so may begin the
-next one. Whoever falls silent meanwhile is excused in one more revision.
+next one. Whoever falls silent meanwhile is excused in one more revision; one whom a person gives up (``force-remove``)
+without regard to what is left: the step would keep the removal from beginning, and wait for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from datetime import datetime
 
 import msgspec
 
+from quorate.api import annotation_keys
 from quorate.api.storage.datamesh import Member, StepStatus, Transition, TransitionGroup, TransitionType
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -32,6 +34,7 @@ from quorate.volumes.transitions.guards import divided, has_consent, is_forced
 from quorate.volumes.transitions.making import make
 from quorate.volumes.transitions.members import is_up
 from quorate.volumes.transitions.nodes import is_past_grace
+from quorate.volumes.transitions.proposals import forced_replica
 from quorate.volumes.transitions.rules import Locks, Rule, active_step, subject_of
 from quorate.volumes.transitions.votes import changes_votes
 from quorate.volumes.view import VolumeView
@@ -152,13 +155,20 @@ def _objection(walk: Walk, transition: Transition, rule: Rule) -> Wait | None:
     if rule.votes:
         holder = next((each for each in others if changes_votes(each)), None)
         if holder is not None:
-            of = f" of {holder.replica_name}" if holder.replica_name is not None else ""
-            return Wait("AnotherTransition", f"{holder.type}{of} changes votes, and one does at a time")
+            return _one_at_a_time(transition, holder)
         if (unsafe := _locked(walk, transition) or divided(walk.view)) is not None:
             return unsafe
     if transition.group is TransitionGroup.RESIZE and (locked := _locked(walk, transition)) is not None:
         return locked
     return rule.guard(walk.view, transition)
+
+
+def _one_at_a_time(transition: Transition, holder: Transition) -> Wait:
+    name = holder.replica_name
+    told = f"{holder.type}{f' of {name}' if name is not None else ''} changes votes, and one does at a time"
+    if is_forced(transition) and not is_forced(holder) and name is not None:
+        told += f"; where {name} is lost too, it is given up first ({annotation_keys.FORCE_REMOVE}={name})"
+    return Wait("AnotherTransition", told)
 
 
 def _locked(walk: Walk, transition: Transition) -> Wait | None:
@@ -171,11 +181,23 @@ def _locked(walk: Walk, transition: Transition) -> Wait | None:
 
 
 def _not_excused(view: VolumeView, transition: Transition, gone: tuple[Member, ...]) -> Wait | None:
-    if not (is_forced(transition) and has_consent(view, transition)):
+    if not (is_forced(transition) and has_consent(view, transition)) and not _is_in_the_way(view, transition, gone):
         return excuse_refused(view, gone)
     # A person's word is about the subject. Whoever else is up is what shall go on, and has to be told.
     here = [member for member in gone if member.name != transition.replica_name and is_up(view, member.name)]
     return wait_for(view, here, view.volume.status.datamesh_revision) if here else connected_still(view, gone)
+
+
+def _is_in_the_way(view: VolumeView, transition: Transition, gone: tuple[Member, ...]) -> bool:
+    """Whether a step that has begun waits for somebody whom a person gives up, and so keeps that from being done.
+
+    To be removed by force it would be excused, and whoever else is gone with it: by the same word, under the same
+    conditions. No further step begins by that.
+    """
+    forced = forced_replica(view)
+    if forced is None or not forced.replica.deleting or active_step(transition) is None:
+        return False
+    return forced.name in {member.name for member in gone}
 
 
 def _joiner(view: VolumeView, gone: tuple[Member, ...], transition: Transition) -> Transition | None:
