@@ -87,32 +87,42 @@ def observe(reader: Reader, _: Key) -> Ground | None:
     config = reader.get(ClusterConfig, names.CLUSTER)
     wanted = {member.name for pool in pools for member in pool.spec.lvm_volume_groups}
     found = {name: reader.get(LVMVolumeGroup, name) for name in wanted}
+    unclaimed = frozenset(group.name for group in reader.list(LVMVolumeGroup)) - wanted
     return Ground(
         pools=pools,
         classes=reader.list(ReplicatedStorageClass),
         groups={name: group for name, group in found.items() if group is not None},
         machines=tuple(_machine(reader, node) for node in reader.list(core.Node)),
         config=config.spec if config is not None else ClusterConfigSpec(),
-        leaving={pool.name: leaving for pool in pools if (leaving := _leaving(reader, pool))},
+        leaving={pool.name: leaving for pool in pools if (leaving := _leaving(reader, pool, unclaimed))},
     )
 
 
-def _leaving(reader: Reader, pool: ReplicatedStoragePool) -> Mapping[Disk, tuple[str, ...]]:
-    """What was offered at the last look, or was leaving then, and is not in the pool any more."""
+def _leaving(
+    reader: Reader, pool: ReplicatedStoragePool, unclaimed: frozenset[str]
+) -> Mapping[Disk, tuple[str, ...]]:
+    """What was offered at the last look, or was leaving then, and is not in the pool any more.
+
+    A node that was not listed then, being away, offered nothing: so whatever is in no pool is looked at as well.
+    """
+    offered = {(each.name, each.thin_pool_name) for each in pool.spec.lvm_volume_groups}
     known = {(each.name, each.thin_pool_name) for each in pool.status.leaving_volume_groups}
     for node in pool.status.eligible_nodes:
         known |= {(each.name, each.thin_pool_name) for each in node.lvm_volume_groups}
-    taken_out = known - {(each.name, each.thin_pool_name) for each in pool.spec.lvm_volume_groups}
-    return {disk: tuple(_copies(reader, pool, disk)) for disk in sorted(taken_out, key=_words)}
+    found: dict[Disk, list[str]] = {disk: [] for disk in known - offered}
+    for group in unclaimed.union(name for name, _ in found):
+        for disk, replica in _copies(reader, pool, group):
+            if disk not in offered:
+                found.setdefault(disk, []).append(replica)
+    return {disk: tuple(found[disk]) for disk in sorted(found, key=_words)}
 
 
-def _copies(reader: Reader, pool: ReplicatedStoragePool, disk: Disk) -> Iterator[str]:
-    for replica in reader.find(ReplicatedVolumeReplica, COPIES_ON, disk[0]):
+def _copies(reader: Reader, pool: ReplicatedStoragePool, group: str) -> Iterator[tuple[Disk, str]]:
+    for replica in reader.find(ReplicatedVolumeReplica, COPIES_ON, group):
         volume = reader.get(ReplicatedVolume, replica.spec.replicated_volume_name)
         configuration = volume.status.configuration if volume is not None else None
-        is_of_pool = configuration is not None and configuration.replicated_storage_pool_name == pool.name
-        if is_of_pool and replica.spec.lvm_volume_group_thin_pool_name == disk[1]:
-            yield replica.name
+        if configuration is not None and configuration.replicated_storage_pool_name == pool.name:
+            yield (group, replica.spec.lvm_volume_group_thin_pool_name), replica.name
 
 
 def _machine(reader: Reader, node: core.Node) -> Machine:

@@ -10,6 +10,7 @@ from quorate.api.core import Event
 from quorate.api.storage import ReplicatedStoragePool
 from quorate.api.storage.configuration import Replication, Topology
 from quorate.engine.simulation import Simulation, run
+from quorate.lab import faults
 from quorate.lab.layout import Layout
 from tests.support.faults import Sent
 from tests.volumes.attach.stories import Story
@@ -155,6 +156,33 @@ def test_a_group_that_is_taken_in_again_keeps_what_it_has() -> None:
             assert len(await lab.replicas()) == 3
 
     run(main, seed=3)
+
+
+def test_a_group_that_is_taken_out_while_its_node_is_away_is_not_called_left() -> None:
+    """A node that is away for long is not listed, and its groups with it: its copy is there all the same."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, Layout(nodes=3)) as lab:
+            class_name = await lab.provide(Replication.CONSISTENCY_AND_AVAILABILITY)
+            await lab.sleep(SETTLED)
+            await lab.create("v", class_name)
+            await lab.until_ready("v")
+            lab.cluster.inject(faults.NodeDown(node="node-3"))
+
+            async def unlisted() -> bool:
+                pool = await lab.store.get(ReplicatedStoragePool, POOL)
+                return "node-3" not in {each.node_name for each in pool.status.eligible_nodes}
+
+            await lab.until("the node is not listed", unlisted, 3600)
+            await groups_are(lab, 1, 2)
+            await lab.sleep(30)
+            assert await _is_leaving(lab)
+            lab.cluster.inject(faults.NodeUp(node="node-3"))
+            await lab.sleep(60)
+            pool = await lab.store.get(ReplicatedStoragePool, POOL)
+            assert [(each.name, each.replicas) for each in pool.status.leaving_volume_groups] == [("node-3-disk-1", 1)]
+
+    run(main, seed=5)
 
 
 async def _is_leaving(lab: VolumeLab) -> bool:
