@@ -75,6 +75,33 @@ def test_where_replacements_do_not_join_the_group_says_which_drive_is_unused() -
     run(main, seed=2)
 
 
+def test_a_new_drive_goes_to_the_group_that_names_it_not_to_that_of_the_one_before() -> None:
+    async def main(sim: Simulation) -> None:
+        async with drive_lab(sim, THREE) as lab:
+            await lab.volumes(1, Replication.CONSISTENCY_AND_AVAILABILITY)
+            other, beside = f"{NODE}-disk-2", await lab.drive(NODE, 2)
+
+            async def replacements_join(joins: bool) -> None:
+                patch = {"spec": {"disks": {"replacementsJoin": joins}}}
+                await lab.store.patch(ClusterConfig, names.CLUSTER, patch=patch)
+
+            await replacements_join(False)
+            _, new = await pulled_and_replaced(lab, serial_numbers=True)
+            await lab.sleep(60)
+            named = {"slots": None, "serialNumbers": [beside.spec.serial_number, new.spec.serial_number]}
+            lab.lab.cluster.inject(faults.Hang(node=NODE, command="vgextend"))
+            await lab.store.patch(LVMVolumeGroup, other, patch={"spec": {"deviceSelector": named}})
+            await replacements_join(True)
+            await lab.sleep(30)
+            lab.lab.cluster.inject(faults.Release())
+            await lab.sleep(60)
+            assert (await lab.store.get(LVMVolumeGroup, GROUP)).status.phase is not VolumeGroupPhase.READY
+            drives = {each.drive_uuid for each in (await lab.store.get(LVMVolumeGroup, other)).status.devices}
+            assert drives == {beside.name, new.name}
+
+    run(main, seed=4)
+
+
 def test_devices_that_an_older_agent_left_are_found_when_the_group_is_made() -> None:
     async def main(sim: Simulation) -> None:
         async with drive_lab(sim, THREE) as lab:

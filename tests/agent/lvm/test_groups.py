@@ -132,6 +132,28 @@ def test_a_drive_joins_in_the_place_of_the_one_that_it_replaced(joins: bool, tak
     assert argvs(judge(view, NOW)) == taken
 
 
+@pytest.mark.parametrize(
+    ("other", "taken"),
+    [
+        (DeviceSelector(serial_numbers=("S-new",)), []),
+        (DeviceSelector(slots=("1",)), []),
+        # It was in that place later than the one that is asked for here.
+        (DeviceSelector(serial_numbers=("S1",)), []),
+        (DeviceSelector(serial_numbers=("S3",)), ["vgcreate vg0 /dev/sdc"]),
+        (DeviceSelector(slots=("2",)), ["vgcreate vg0 /dev/sdc"]),
+        (DeviceSelector(), ["vgcreate vg0 /dev/sdc"]),
+    ],
+)
+def test_a_drive_that_another_group_names_more_closely_does_not_join(other: DeviceSelector, taken: list[str]) -> None:
+    new = drive("/dev/sdc", name="new")
+    new = replace(new, status=replace(new.status, replaces=("S1", "S2", "S3")))
+    wanted = DeviceSelector(serial_numbers=("S2",))
+    view = GroupView(lvg(selector=wanted), (new,), SeenVolumes(()), SeenGroups(), others=(other,))
+    assert argvs(judge(view, NOW)) == taken
+    reverse = GroupView(lvg(selector=other), (new,), SeenVolumes(()), SeenGroups(), others=(wanted,))
+    assert bool(argvs(judge(reverse, NOW))) is not bool(taken)
+
+
 def test_a_group_is_reported_with_its_sizes_and_the_drive_behind_each_device() -> None:
     status = judged(lvg()).status
     assert (status.phase, status.message) == (VolumeGroupPhase.READY, "")

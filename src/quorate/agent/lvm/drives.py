@@ -55,31 +55,41 @@ def as_seen(drives: Iterable[Drive], there: Mapping[str, DriveSpec]) -> tuple[Dr
 
 
 def selected(
-    selector: DeviceSelector, drives: Iterable[Drive], *, replacements_join: bool = False
+    selector: DeviceSelector,
+    drives: Iterable[Drive],
+    *,
+    replacements_join: bool = False,
+    others: Iterable[DeviceSelector] = (),
 ) -> tuple[Drive, ...]:
     """The drives that a selector names and that are there, by path. An empty selector names none, not all.
 
-    ``replacements_join``: a serial number stands for the drive that has taken its place, too.
+    ``replacements_join``: a serial number stands for the drive that has taken its place, too. Such a drive is left to
+    whoever names it more closely of the node's ``others``: itself, or one that was in that place after the one meant.
     """
+    others = tuple(others) if replacements_join else ()
+
+    def is_meant(drive: Drive) -> bool:
+        away = _distance(selector, drive, replacements_join=replacements_join)
+        if drive.status.presence is not Presence.ONLINE or away is None:
+            return False
+        nearer = (_distance(other, drive, replacements_join=True) for other in others)
+        return all(other is None or other >= away for other in nearer)
+
+    return tuple(sorted(filter(is_meant, drives), key=lambda drive: drive.spec.path))
+
+
+def _distance(selector: DeviceSelector, drive: Drive, *, replacements_join: bool) -> int | None:
+    """How many drives ago in its place the one was that a selector names; 0: this one; None: none of them."""
     if not (selector.slots or selector.paths or selector.serial_numbers):
-        return ()
-    return tuple(
-        sorted(
-            (
-                drive
-                for drive in drives
-                if drive.status.presence is Presence.ONLINE
-                and (not selector.slots or drive.spec.slot in selector.slots)
-                and (not selector.paths or drive.spec.path in selector.paths)
-                and (
-                    not selector.serial_numbers
-                    or drive.spec.serial_number in selector.serial_numbers
-                    or (replacements_join and any(old in selector.serial_numbers for old in drive.status.replaces))
-                )
-            ),
-            key=lambda drive: drive.spec.path,
-        )
-    )
+        return None
+    if selector.slots and drive.spec.slot not in selector.slots:
+        return None
+    if selector.paths and drive.spec.path not in selector.paths:
+        return None
+    if not selector.serial_numbers:
+        return 0
+    serials = (drive.spec.serial_number, *(drive.status.replaces if replacements_join else ()))
+    return next((ago for ago, serial in enumerate(serials) if serial in selector.serial_numbers), None)
 
 
 def words_for(selector: DeviceSelector) -> str:

@@ -74,6 +74,8 @@ class GroupView:
     unmanaged: tuple[SeenVolume, ...] = ()
     #: A drive stands for those whose place it has taken (ClusterConfig ``spec.disks.replacementsJoin``).
     replacements_join: bool = True
+    #: What the node's other groups select.
+    others: tuple[DeviceSelector, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ def _drives(view: GroupView) -> tuple[tuple[Drive, ...], list[str]]:
         return (), []
     holders = _holders(view)
     takeable, refused = [], []
-    for drive in selected(selector, view.drives, replacements_join=view.replacements_join):
+    for drive in selected(selector, view.drives, replacements_join=view.replacements_join, others=view.others):
         holder = holders.get(drive.spec.uuid)
         if holder is not None and holder.group == view.lvg.spec.actual_vg_name_on_the_node:
             continue

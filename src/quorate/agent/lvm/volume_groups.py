@@ -112,6 +112,11 @@ class VolumeGroups:
                 memory.drives.current,
                 tuple(volume for volume in unknown if volume.group == lvg.spec.actual_vg_name_on_the_node),
                 disks.replacements_join,
+                tuple(
+                    other.spec.device_selector
+                    for other in groups
+                    if other is not lvg and other.spec.device_selector is not None
+                ),
             )
             for lvg in groups
         )
