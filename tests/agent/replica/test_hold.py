@@ -128,6 +128,15 @@ def test_it_is_let_go_where_there_is_nothing_to_hold_any_more() -> None:
     assert done(seen(link(1), user=True), Promise(0, frozenset(), held=True)) == ([RESUME], True)
 
 
+def test_what_a_command_under_way_may_suspend_yet_counts_as_held() -> None:
+    """The copies are back before ``suspend-io`` has had its effect: nobody else would resume what it suspends."""
+    good = seen(link(1), link(2))
+    assert done(good, HELD, busy=True) == ([], True)
+    assert done(None, HELD, busy=True) == ([], True)
+    assert done(good, HELD) == ([], False)
+    assert done(good, busy=True) == ([], False)
+
+
 def test_somebody_elses_suspension_is_left_alone() -> None:
     assert done(seen(link(1), link(2), user=True)) == ([], False)
     assert done(seen(link(1), GONE, user=True)) == ([], False)

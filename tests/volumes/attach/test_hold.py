@@ -261,6 +261,27 @@ def test_an_agent_without_api_holds_and_one_that_is_started_meanwhile_lets_go() 
     run(main, seed=6)
 
 
+@pytest.mark.parametrize("comes", ["first", "last"])
+@pytest.mark.parametrize("seconds", [1.0, 3.0, 6.0])
+def test_a_suspension_that_comes_when_the_copies_are_back_is_resumed(
+    comes: Literal["first", "last"], seconds: float
+) -> None:
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            _, user, copies, writer = await used_without_a_disk(lab, Replication.CONSISTENCY, comes)
+            writing = sim.loop.create_task(writer.go_on())
+            await lab.sleep(1)
+            lab.cluster.inject(faults.Slow(node=user, command="drbdsetup suspend-io", seconds=seconds))
+            detach(lab, copies[1])
+            await lab.sleep(40)
+            assert await healthy(lab)
+            assert not suspended(lab, user)
+            assert writer.since(sim.clock.monotonic() - 1)
+            writing.cancel()
+
+    run(main, seed=1)
+
+
 def test_what_somebody_else_has_suspended_is_not_resumed() -> None:
     async def main(sim: Simulation) -> None:
         async with volume_lab(sim, FIVE) as lab:

@@ -11,9 +11,10 @@ without a good copy are cut: it counts, and stands still by itself. That has to 
 on an old quorum refuses everything that makes it count, a disk that is to be attached elsewhere too (-10). Links that
 were cut are made again by ``adjust``, as any that is StandAlone.
 
-Only what was suspended here is resumed here. That is written down first, for the agent that comes after this one; but a
-disk that does not take the note at once is not waited for. A primary that was overtaken and became Secondary keeps
-the suspension, and would be promoted with it: it is let go there too.
+Only what was suspended here is resumed here, and that is known as long as a command may still do it: the copies may be
+back before a slow ``suspend-io`` has had its effect. It is written down first, for the agent that comes after this one;
+but a disk that does not take the note at once is not waited for. A primary that was overtaken and became Secondary
+keeps the suspension, and would be promoted with it: it is let go there too.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class Watched:
     status: DrbdStatus | None
     #: The next agent would know what this one does; or it has been waited for long enough.
     noted: bool = True
+    #: A command of the hold is under way: it may suspend I/O yet, whatever is seen now.
+    busy: bool = False
     looked: Outcome | None = None
     tried: Outcome | None = None
 
@@ -86,7 +89,7 @@ def decide(view: Watched, now: datetime) -> Grip:
         return Grip(Verdict(steps=() if wait > 0 else (Look(KERNEL, view.resource),), again=wait or None), held)
     found = device(status)
     if status is None or found is None:
-        return Grip()  # The suspension has gone with it.
+        return Grip(held=held and view.busy)  # The suspension has gone with it.
     if view.promise.is_broken_by(status):
         if not status.suspended_user:
             return Grip(_suspend(view, status, found, now), held=True)
@@ -94,7 +97,7 @@ def decide(view: Watched, now: datetime) -> Grip:
         return Grip(_have_it_count(view, status, now) if held and found.quorum else FINE, held=held)
     if held and status.suspended_user:
         return Grip(_try(view, "resume-io", (_io(view, "resume-io", found.minor),), now), held=True)
-    return Grip()
+    return Grip(held=held and view.busy)
 
 
 def _suspend(view: Watched, status: DrbdStatus, found: Device, now: datetime) -> Verdict:
@@ -208,6 +211,7 @@ class Holder:
             current=sighting.current,
             status=sighting.value,
             noted=waited or is_noted(self._node, resource, replace(promise, held=True)),
+            busy=self._node.hands.busy(work),
             looked=memory.last(work, "look"),
             tried=memory.last(work, HOLD),
         )
