@@ -133,6 +133,8 @@ class Memory:
         self.duties: dict[str, Duty] = {}
         #: By resource: on how many good copies a write is promised to be, where more than one.
         self.promises: dict[str, Promise] = {}
+        #: What agents before this one noted of them has been read: only then may a note be written over.
+        self.promises_recalled = False
         #: Resources that are Primary here, and that have no disk here, as events2 told.
         self.primaries: set[str] = set()
         self.without_disk: set[str] = set()

@@ -282,6 +282,27 @@ def test_a_suspension_that_comes_when_the_copies_are_back_is_resumed(
     run(main, seed=1)
 
 
+@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.3, 0.8])
+def test_an_agent_that_is_started_anew_while_it_holds_lets_go(seconds: float) -> None:
+    """With the API at hand: what a config says is known before the note of the hold has been read."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            _, user, copies, writer = await used_without_a_disk(lab, Replication.CONSISTENCY, "last")
+            writing = sim.loop.create_task(writer.go_on())
+            await lab.sleep(1)
+            detach(lab, copies[1])
+            await lab.sleep(seconds)
+            lab.cluster.inject(faults.AgentKill(node=user))
+            await lab.sleep(40)
+            assert await healthy(lab)
+            assert not suspended(lab, user)
+            assert writer.since(sim.clock.monotonic() - 1)
+            writing.cancel()
+
+    run(main, seed=1)
+
+
 def test_what_somebody_else_has_suspended_is_not_resumed() -> None:
     async def main(sim: Simulation) -> None:
         async with volume_lab(sim, FIVE) as lab:

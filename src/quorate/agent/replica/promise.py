@@ -119,6 +119,9 @@ async def recall(node: Node) -> None:
     for name in names:
         if name.endswith(_SUFFIX) and not why_no_resource(name.removesuffix(_SUFFIX)):
             await _recall_one(node, name.removesuffix(_SUFFIX))
+    node.memory.promises_recalled = True
+    for resource in node.memory.promises:
+        Wake(node.volumes, Key("", resource))()
 
 
 async def _recall_one(node: Node, resource: str) -> None:
@@ -134,10 +137,9 @@ async def _recall_one(node: Node, resource: str) -> None:
     sighting.saw(text, marks=marks)
     noted, present = Promise.read(text), node.memory.promises.get(resource)
     # A config that has been read meanwhile knows better what is promised, but not what an agent before us has done.
-    node.memory.promises[resource] = noted if present is None else replace(present, held=noted.held)
+    node.memory.promises[resource] = noted if present is None else replace(present, held=present.held or noted.held)
     if noted.held:
         log.warning("I/O is held for want of copies, as noted", resource=resource)
-    Wake(node.volumes, Key("", resource))()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ def promises(node: Node) -> Controller[Promised]:
         if intended is not None and resource in memory.without_disk:
             wanted = intended.held or resource in memory.primaries or (config is not None and config.primary)
             text = intended.note if wanted else ""
-        noted = _says(node, resource, text or None)
+        # Before it has been read it is not written over: it alone says whether an agent before this one holds.
+        noted = not memory.promises_recalled or _says(node, resource, text or None)
         if intended == present and noted:
             return None
         return Promised(resource, intended, present, text, noted, memory.last(promise_work(resource), NOTE))
