@@ -98,9 +98,7 @@ def observe(reader: Reader, _: Key) -> Ground | None:
     )
 
 
-def _leaving(
-    reader: Reader, pool: ReplicatedStoragePool, unclaimed: frozenset[str]
-) -> Mapping[Disk, tuple[str, ...]]:
+def _leaving(reader: Reader, pool: ReplicatedStoragePool, unclaimed: frozenset[str]) -> Mapping[Disk, tuple[str, ...]]:
     """What was offered at the last look, or was leaving then, and is not in the pool any more.
 
     A node that was not listed then, being away, offered nothing: so whatever is in no pool is looked at as well.
