@@ -250,7 +250,7 @@ def test_a_member_that_gives_what_nobody_takes_connects_that_link_anew(monkeypat
         await grow_disks(volume)
         await until_disks_have_grown(volume)
         await take_into_use(volume)
-        await expect_quiet(lab, commands)
+        await expect_quiet(lab, commands, without_log=True)
 
     play(monkeypatch, story, members=3)
 

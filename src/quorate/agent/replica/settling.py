@@ -89,7 +89,7 @@ def _only_shows_more(before: ReplicatedVolumeReplicaStatus, after: ReplicatedVol
 
 def _recorded(actual: DrbdActual) -> DrbdActual:
     """What is written ahead of what it is about."""
-    return replace(actual, disk="", initial_sync_completed=False)
+    return replace(actual, disk="", initial_sync_completed=False, activity_log_at=None)
 
 
 def _lost(reported: DrbdStatus, shown: DrbdStatus) -> bool:
