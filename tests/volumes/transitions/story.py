@@ -232,14 +232,19 @@ class Story:
         self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, attach_requests=queue))
 
     def grow(self) -> None:
+        """Every disk has grown, more is asked for, and the volume grows."""
+        self.ask_to_grow()
+        self.settle()
+
+    def ask_to_grow(self) -> None:
         """Every disk has grown, and more is asked for."""
         shown = next(status.devices[0].size for status in self.machines.statuses().values() if status.devices[0].size)
         self.machines.extend()
         self.extended = True
         datamesh = replace(self.rv.status.datamesh, size=Quantity.of_bytes(shown * 1024))
-        spec = replace(self.rv.spec, size=Quantity("40Mi"))
-        self.rv = replace(self.rv, spec=spec, status=replace(self.rv.status, datamesh=datamesh))
-        self.settle()
+        spec, size = replace(self.rv.spec, size=Quantity("40Mi")), Quantity("40Mi")
+        status = replace(self.rv.status, datamesh=datamesh, growing_to=size)
+        self.rv = replace(self.rv, spec=spec, status=status)
 
     def lose(self, number: int, *, alive: bool = False) -> None:
         """The node goes dark: without power, or alive and out of everybody's reach."""
