@@ -9,6 +9,7 @@
 | ``hidden``, ``down`` | the member's own                                                                            |
 | ``forget``           | ids of members that left; only the diskful remember anybody                                 |
 | ``primary``          | whether it is attached                                                                      |
+| ``force_secondary``  | whether a person has it detached by force                                                   |
 | ``yields``           | of two attached, the one that came later                                                    |
 | ``keep_links``       | whether copies may differ although DRBD says that they do not (``stale``)                   |
 | ``compared``         | those that it was found equal to, and shows bits against all the same                       |
@@ -57,6 +58,7 @@ def config_of(view: VolumeView, replica: ReplicaView) -> DrbdConfig | None:
         quorum_minimum_redundancy=shared.quorum_minimum_redundancy,
         allow_two_primaries=shared.allow_two_primaries,
         primary=member.attached,
+        force_secondary=member.force_secondary and not member.attached,
         hidden=member.hidden,
         down=member.down,
         forget=tuple(each for each in status.datamesh.forget if each != member.node_id) if diskful else (),

@@ -18,7 +18,7 @@ from functools import cached_property, partial
 
 import msgspec
 
-from quorate.api import core, labels
+from quorate.api import annotation_keys, core, labels
 from quorate.api import struct as structs
 from quorate.api.cluster_config import ClusterConfigSpec
 from quorate.api.longhorn import DiskSchedule
@@ -300,6 +300,13 @@ class VolumeView:
             asked.update(dict.fromkeys(self.rv.spec.publish_on))
         queued = [each.node_name for each in self.rv.status.attach_requests if each.node_name in asked]
         return tuple(dict.fromkeys([*queued, *asked]))
+
+    @property
+    def forced_off(self) -> NodeName | None:
+        """The node that a person wants detached by force, with all that this takes said."""
+        said = self.rv.metadata.annotations if self.rv is not None else {}
+        node = said.get(annotation_keys.FORCE_DETACH) if said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true" else None
+        return NodeName(node) if node is not None else None
 
     def with_status(self, status: ReplicatedVolumeStatus) -> VolumeView:
         """The same volume, as if its status were this: for deciding further before anything is written."""

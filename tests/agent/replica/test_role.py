@@ -172,3 +172,58 @@ def test_who_fails_the_io_of_nobody_starts_anew_if_it_has_nothing_to_lose(
     tried = outcomes(outcome("role", "primary", exit_code=11, output=output, age=60.0))
     one = view(replica(config=config(primary=True, **kind)), shown, outcomes=tried)
     assert commands(decided(one)) == expected
+
+
+# By force, as a person has said.
+
+FORCED = "drbdsetup secondary --force pvc-1"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"unadjusted": True},
+        {"files_current": False},
+        {"busy": True, "hung": True},
+        {"outcomes": outcomes(outcome("role", "secondary", exit_code=11, output=HELD_OPEN))},
+    ],
+    ids=["at rest", "not adjusted", "nothing known of its files", "other work hangs", "refused so far"],
+)
+def test_a_demotion_by_force_comes_before_all_else_and_waits_for_no_other_work(given: dict[str, Any]) -> None:
+    asked = view(replica(config=config(force_secondary=True)), kernel(role="Primary", quorum=False), **given)
+    decision = decided(asked)
+    assert commands(decision) == [FORCED]
+    assert decision.work == "force/pvc-1"
+    assert decision.status.datamesh_revision == asked.replica.status.datamesh_revision
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_replica_that_is_to_be_down_is_demoted_by_force_first(down: bool) -> None:
+    asked = view(replica(config=config(force_secondary=True, down=down)), kernel(role="Primary"))
+    assert commands(decided(asked)) == [FORCED]
+
+
+def test_nothing_is_forced_that_is_secondary_or_is_to_be_primary_or_is_somebody_elses() -> None:
+    told = config(force_secondary=True)
+    assert commands(decided(view(replica(config=told), kernel()))) == []
+    assert commands(decided(view(replica(config=replace(told, primary=True)), kernel(role="Primary")))) == []
+    other = kernel(role="Primary")
+    foreign = replace(other, devices=(replace(other.devices[0], minor=7),))
+    assert FORCED not in commands(decided(view(replica(config=told), foreign)))
+
+
+def test_a_demotion_by_force_that_hangs_or_fails_is_told_and_the_latter_tried_again() -> None:
+    asked = view(replica(config=config(force_secondary=True)), kernel(role="Primary"))
+    hangs = changed(outcome("force", exit_code=None, output="drbdsetup says nothing"), hung=True)
+    shown = errors(decided(changed(asked, outcomes=outcomes(hangs)))).last_promotion_error
+    assert shown is not None
+    assert shown.reason == "CommandHung"
+    refused = outcome("force", exit_code=11, output="State change failed: (-10) refused by peer", times=9)
+    decision = decided(changed(asked, outcomes=outcomes(refused)))
+    assert commands(decision) == []
+    assert decision.again == 10.0
+    shown = errors(decision).last_promotion_error
+    assert shown is not None
+    assert shown.exit_code == 11
+    assert commands(decided(changed(asked, outcomes=outcomes(refused)), NOW + timedelta(seconds=10))) == [FORCED]

@@ -45,8 +45,11 @@ class Machines:
         self.world.advance(self.world.now + seconds)
 
     def realise(self, number: int, config: DrbdConfig) -> None:
-        """What an agent does with a config, in its order: down; file, metadata, up, adjust; forget; role."""
-        up = self.status(number) is not None
+        """What an agent does with a config, in its order: force; down; file, metadata, up, adjust; forget; role."""
+        shown = self.status(number)
+        up = shown is not None
+        if config.force_secondary and shown is not None and shown.role == "Primary":
+            self.run(number, "drbdsetup", "secondary", "--force", VOLUME)
         if config.down:
             if up:
                 self.run(number, "drbdsetup", "down", VOLUME)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.drbd import ReplicaType
 
-from .story import TB, A, D, Story
+from .story import MINOR, TB, A, D, Story
 
 Tale = Callable[[int | None], Story]
 
@@ -412,6 +412,45 @@ def disk_lost(level: Replication, kinds: list[ReplicaType], dead: list[int]) -> 
     return tell
 
 
+def forced_off(user: int | None) -> Story:
+    """3D: the user is cut off, a process holds its device open, and a person has it demoted by force."""
+    story = begin(_BOTH, [D, D, D], 0)
+    assert story.machines.hosts[0].kernel.open(MINOR, "qemu", 4711)
+    story.machines.cut([{0}, {1, 2, 3, 4}])
+    story.agents()
+    story.unask(0)
+    _pass(story, 4)
+    story.annotate(force_detach="n0", accept_data_loss="true")
+    story.attach(1)
+    story.machines.world.set_cut([])
+    story.machines.wait(20)
+    story.settle()
+    return story
+
+
+def forced_out(user: int | None) -> Story:
+    """3D: a copy that leaves, and another, are out of reach; a person has the first one forced out."""
+    story = begin(_BOTH, [D, D, D], user)
+    story.add(3, D)
+    story.settle()
+    story.delete(1)
+    while not story.member(1).hidden:
+        story.controller()
+    story.lose(2)
+    story.lose(1, alive=True)
+    _pass(story, 8)
+    story.annotate(force_remove="v-1", accept_data_loss="true")
+    _pass(story, 20)
+    assert story.shape() == "D0 D2 D3"
+    return story
+
+
+def _pass(story: Story, number: int) -> None:
+    for _ in range(number):
+        story.controller()
+        story.agents()
+
+
 #: Tales in which a person says that data may be lost: fewer copies than promised are demanded for a while.
 CONSENTED = frozenset({"2D and a copy is given up"})
 TALES: Mapping[str, Tale] = {
@@ -462,6 +501,8 @@ TALES: Mapping[str, Tale] = {
     "2D+1TB is used while the tie-breaker's agent is silent": used_beside_a_silent_one(_AVAILABILITY, [D, D, TB], 2),
     "3D and another takes over while an agent is silent": failed_over(_BOTH, [D, D, D], 2),
     "2D+1TB and another takes over while the tie-breaker's agent is silent": failed_over(_AVAILABILITY, [D, D, TB], 2),
+    "3D and a user that is cut off is demoted by force": forced_off,
+    "3D and a removal is taken over by force": forced_out,
     "3D grows": grown(_BOTH, [D, D, D]),
     "2D+1TB grows": grown(_AVAILABILITY, [D, D, TB]),
 }

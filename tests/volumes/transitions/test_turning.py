@@ -329,38 +329,6 @@ def test_force_takes_over_what_waits_for_the_same_member(
     assert story.rv.metadata.annotations == {}
 
 
-def held_open(story: Story) -> Story:
-    """The user is cut off from the others, its agent is heard, and a process waits for a write."""
-    story.machines.world.set_cut([("n0", "n1"), ("n0", "n2")])
-    story.machines.wait(10)
-    kernel = story.machines.hosts[0].kernel
-    minor = kernel.status("v")[0]["devices"][0]["minor"]
-    assert kernel.open(minor, "qemu", 4711)
-    story.unask(0)
-    return passes(story)
-
-
-@pytest.mark.parametrize(
-    ("waiting", "said", "words"),
-    [
-        (
-            held_open,
-            {"force_detach": "n0"},
-            "force-detach=n0 yet: v-0 on n0 is here, and lets go by itself when nobody",
-        ),
-        (held_open, {"force_remove": "v-0"}, "force-remove=v-0 yet: Detach is under way and waits: "),
-    ],
-)
-def test_force_that_cannot_take_over_says_why(
-    waiting: Callable[[Story], Story], said: dict[str, str], words: str
-) -> None:
-    story = waiting(begin(BOTH, [D, D, D], 0))
-    story.annotate(**said, accept_data_loss="true")
-    passes(story, 3)
-    assert story.waits().startswith("ForceWaits: nothing comes of storage.deckhouse.io/")
-    assert words in story.waits()
-
-
 @pytest.mark.parametrize("step", ["Hide", "Forget"])
 @pytest.mark.parametrize("given_up", [(1, 2, 3), (2, 3)])
 def test_what_is_under_way_when_most_are_lost_does_not_keep_them_from_being_given_up(

@@ -126,6 +126,15 @@ def test_a_word_of_consent_about_a_replica_that_there_cannot_be_is_taken_back_wi
     assert all(meant in event.message for event in plan.events)
 
 
+@pytest.mark.parametrize(("meant", "told"), [(node(1), False), ("elsewhere", True)])
+def test_a_word_about_a_node_without_a_replica_is_taken_back_with_a_reason(asked: Any, meant: str, told: bool) -> None:
+    view = formed()
+    said = {annotation_keys.FORCE_DETACH: meant, annotation_keys.ACCEPT_DATA_LOSS: "true"}
+    rv = replace(view.volume, metadata=replace(view.volume.metadata, annotations=said))
+    plan = asked(Advance(spent_annotations=tuple(said)), changed(view, rv=rv))
+    assert [event.reason for event in plan.events] == (["ForceDetachRefused"] if told else [])
+
+
 def test_it_is_told_too_while_words_wait_because_something_has_just_changed(asked: Any) -> None:
     view = formed()
     said = {annotation_keys.FORCE_REMOVE: "other-0"}

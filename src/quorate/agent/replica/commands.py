@@ -25,6 +25,7 @@ CUT_OFF = "cut-off"
 DETACH = "detach"
 DOWN = "down"
 ROLE = "role"
+FORCE = "force"
 RESIZE = "resize"
 REMOVE = "remove"
 FORGET = "forget"
@@ -131,6 +132,11 @@ def promote(view: View, about: str) -> Run:
 def demote(view: View, about: str) -> Run:
     """Give up the device."""
     return _drbdadm(view, "secondary", purpose=ROLE, about=about)
+
+
+def demote_by_force(view: View) -> Run:
+    """Give up the device whoever holds it open: what they write fails. Not by drbdadm: this needs no file."""
+    return Run(("drbdsetup", "secondary", "--force", view.resource), FORCE, changes=(kernel_of(view.resource),))
 
 
 def forget(view: View, node_id: int, purpose: str) -> Run:

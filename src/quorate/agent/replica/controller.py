@@ -37,6 +37,7 @@ from quorate.agent.replica.quorum_loss import (
 )
 from quorate.agent.replica.quorum_loss import note_of as loss_note_of
 from quorate.agent.replica.report import second_look
+from quorate.agent.replica.role import force_work
 from quorate.agent.replica.standstill import Signs, noted
 from quorate.agent.replica.view import KernelView, Text, View
 from quorate.agent.steps import KERNEL, Look, RemoveFile
@@ -427,7 +428,8 @@ class Replicas:
 
     def _outcomes(self, work: str, resource: str) -> dict[str, Outcome]:
         memory = self._node.memory
-        found = {**memory.outcomes(work), **memory.outcomes(log_work(resource))}
+        beside = (log_work(resource), force_work(resource))
+        found = {purpose: last for each in (work, *beside) for purpose, last in memory.outcomes(each).items()}
         for name, elsewhere in ((KERNEL_SEEN, look_work(resource)), (VOLUMES_SEEN, LVM_LOOK)):
             looked = memory.last(elsewhere, "look")
             if looked is not None:
@@ -449,6 +451,7 @@ class Replicas:
             works = (
                 resource_work,
                 look_work,
+                force_work,
                 guard_work,
                 note_work,
                 hold_work,

@@ -21,7 +21,7 @@ from quorate.agent.replica.guard import must_yield
 from quorate.agent.replica.looking import look_at_files, look_at_kernel
 from quorate.agent.replica.lost_drive import let_go_of_lost_disk
 from quorate.agent.replica.metadata import prepare_metadata
-from quorate.agent.replica.role import change_role
+from quorate.agent.replica.role import change_role, step_down_by_force
 from quorate.agent.replica.settling import held_back
 from quorate.agent.replica.standstill import mend_standstill, part_from_loop, standstills
 from quorate.agent.replica.verdict import FINE, Verdict, command_error, own_error
@@ -83,6 +83,7 @@ def need_config(view: View, now: datetime, settled: bool) -> Verdict:
 
 #: What must be so before the kernel is what the config says…
 TO_BE_REALISED: Final[tuple[Rule, ...]] = (
+    step_down_by_force,
     wait_for_work,
     stay_cut_off,
     need_config,
@@ -119,6 +120,7 @@ _SHOWN_AS: Final = {
     commands.COMPARE: "last_adjustment_error",
     commands.PART: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
+    commands.FORCE: "last_promotion_error",
     commands.RESIZE: "last_resize_error",
 }
 
@@ -216,7 +218,7 @@ def _is_realised_by_being_down(view: View) -> bool:
 def _end(view: View, now: datetime, walk: _Walk) -> Decision:
     if deletion.is_clean(view):
         return Decision(status=view.replica.status, release=not deletion.keeps_its_disk(view))
-    if walk.through((wait_for_work, look_at_files)):
+    if walk.through((step_down_by_force, wait_for_work, look_at_files)):
         walk.take(deletion.take_away(view, now))
     return walk.decision(realised=False)
 

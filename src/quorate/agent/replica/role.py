@@ -1,11 +1,17 @@
 """Primary and Secondary (M1 the right way round, M22, M23).
 
-Never by force. A demotion is always allowed, also while the kernel is not yet what the file says. A promotion needs
-data that was once good here, quorum now, and for the second of two primaries every link and a note of its duty.
+A promotion is never forced. It needs data that was once good here, quorum now, and for the second of two primaries
+every link and a note of its duty. A demotion is always allowed, also while the kernel is not yet what the file says.
+
+A demotion is forced by a person's word alone (``config.forceSecondary``), and then it comes before all else, by a name
+of its own: other work on the resource may hang, waiting for a write that stands still. The kernel ends what its users
+have under way, and fails what comes, until the last of them has closed the device. Of what was in flight a plain
+direct write may return success and be on no copy (E1): the person accepts that, and an event tells it (``IOFails``).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from quorate.agent.backoff import Patience
@@ -34,6 +40,22 @@ def change_role(view: View, now: datetime, settled: bool) -> Verdict:
     if _fails_for_nobody(view, status):
         return attempt(view, now, commands.DOWN, "anew", (commands.down(view, "anew"),), patience=PATIENCE)
     return attempt(view, now, commands.ROLE, "primary", (commands.promote(view, "primary"),), patience=PATIENCE)
+
+
+def force_work(resource: str) -> str:
+    """The name under which a demotion is forced: not behind other work on the resource."""
+    return f"force/{resource}"
+
+
+def step_down_by_force(view: View, now: datetime, settled: bool) -> Verdict:
+    """Make a user Secondary whoever holds its device open, if a person says so; until then nothing else is done."""
+    shown = device(view.status)
+    if not view.config.force_secondary or view.config.primary or not is_primary(view.status):
+        return FINE
+    if shown is None or shown.minor != view.config.device_minor:
+        return FINE  # somebody else's, as far as is known
+    tried = attempt(view, now, commands.FORCE, "", (commands.demote_by_force(view),), patience=PATIENCE)
+    return replace(tried, work=force_work(view.resource), stop=True)
 
 
 def may_promote(view: View, status: DrbdStatus) -> bool:

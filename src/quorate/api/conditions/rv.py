@@ -96,7 +96,9 @@ class PublishSucceeded(ConditionType):
         "Wait until the permission that the message names has ended, or have its owner give it back.",
     )
     DEVICE_IN_USE = false(
-        "DeviceInUse", "The device is held open, so it cannot be detached.", "Stop the process that the message names."
+        "DeviceInUse",
+        "The device is held open, so it cannot be detached.",
+        "Stop the process that the message names; if it waits for a write that stands still, detach by force.",
     )
 
 

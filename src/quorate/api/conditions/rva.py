@@ -18,7 +18,7 @@ class Attached(ConditionType):
     DEVICE_IN_USE = true(
         "DeviceInUse",
         "The device is held open, so it cannot be detached.",
-        "Stop the process that the message names.",
+        "Stop the process that the message names; if it waits for a write that stands still, detach by force.",
     )
     WAITING_FOR_REPLICA = false("WaitingForReplica", "The node has no replica that could serve yet.")
     WAITING_FOR_REPLICATED_VOLUME = false(

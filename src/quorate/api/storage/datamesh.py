@@ -45,6 +45,13 @@ class Member(Struct):
     lvm_volume_group_name: Annotated[str, Meta(description="Its disk's LVMVolumeGroup.")] = ""
     lvm_volume_group_thin_pool_name: Annotated[str, Meta(description="Its disk's thin pool; empty: none.")] = ""
     attached: Annotated[bool, Meta(description="Meant to be Primary.")] = False
+    force_secondary: Annotated[
+        bool,
+        Meta(
+            description="Detached by a person's word: its agent makes it Secondary by force, whoever holds its device"
+            " open, as soon as it hears of it. Until it says that it is Secondary."
+        ),
+    ] = False
     hidden: Annotated[bool, Meta(description="Not counted for quorum: joining, leaving, or an access replica.")] = False
     down: Annotated[bool, Meta(description="Told to bring its resource down; it may still come back.")] = False
     excused: Annotated[

@@ -167,6 +167,9 @@ class DrbdConfig(Struct):
         False
     )
     primary: Annotated[bool, Meta(description="Whether this member is to be Primary.")] = False
+    force_secondary: Annotated[
+        bool, Meta(description="By a person's word: it is made Secondary by force, and what its users write fails.")
+    ] = False
     hidden: Annotated[bool, Meta(description="Not counted by the others; its own files say quorum 32.")] = False
     down: Annotated[bool, Meta(description="The resource is to be down; files are kept.")] = False
     forget: Annotated[NodeIds, Meta(description="Node ids to forget after adjusting.")] = ()

@@ -69,6 +69,8 @@ def not_serving(view: VolumeView, member: Member) -> Wait | None:
     reason, blockers = PublishSucceeded.WAITING_FOR_REPLICA.code, (Blocker("ReplicatedVolumeReplica", member.name),)
     if member.down or member.excused:
         return Wait(reason, f"{member.name} is not up", blockers)
+    if member.force_secondary or member.node_name == view.forced_off:
+        return Wait(reason, f"{member.name} is detached by force first, as a person has said", blockers)
     if member.returns_to is not None:
         return Wait(reason, f"{member.name} has yielded to {member.returns_to} and is coming back", blockers)
     if member.type is ReplicaType.DISKFUL and member.hidden:
@@ -112,11 +114,21 @@ def still_primary(view: VolumeView, transition: Transition) -> Wait | None:
         return None
     if view.state_of(member.name).role != Role.PRIMARY:
         return None
-    said, blockers = _last_refusal(view, member.name), (Blocker("ReplicatedVolumeReplica", member.name),)
+    said, blockers = _last_refusal(view, member.name), _blockers((member,))
     if _is_held_open(view, member.name):
         message = f"the device on {member.node_name} is held open{said}"
         return Wait(PublishSucceeded.DEVICE_IN_USE.code, message, blockers)
     return Wait("Detaching", f"{member.name} is still Primary{said}", blockers)
+
+
+def not_demoted(view: VolumeView, transition: Transition) -> Wait | None:
+    """A detachment by force is over when nobody whose word counts says Primary any more, whoever asks for the node."""
+    member = _subject(view, transition)
+    if member is None or view.state_of(member.name).role != Role.PRIMARY:
+        return None
+    how = " by force" if member.force_secondary else ""
+    message = f"{member.name} on {member.node_name}{_unheard(view, member)} is still Primary, and is demoted{how}"
+    return Wait("Detaching", f"{message}{_last_refusal(view, member.name)}", _blockers((member,)))
 
 
 def may_allow_two(view: VolumeView, transition: Transition) -> Wait | None:

@@ -49,7 +49,9 @@ GIVE_WAY: Final = Rule("GiveWay", changes.give_way, guards.may_give_way)
 HAND_OVER: Final = Rule("HandOver", changes.hand_over, guards.may_hand_over, guards.not_handed_over, votes=True)
 LOWER_REDUNDANCY: Final = Rule("LowerRedundancy", changes.lower_redundancy, guards.may_leave, votes=True)
 SET_REDUNDANCY: Final = Rule("SetRedundancy", changes.set_redundancy, guards.may_set_redundancy, votes=True)
-DETACH: Final = Rule("ForceDetach", changes.detach, guards.may_detach, must_know=nobody, beside=True)
+DETACH: Final = Rule(
+    "ForceDetach", changes.detach, guards.may_detach, attach_guards.not_demoted, must_know=nobody, beside=True
+)
 PROMOTE: Final = Rule(
     "Promote", attach.attach, attach_guards.may_attach, attach_guards.not_primary_yet, must_know=nobody, beside=True
 )

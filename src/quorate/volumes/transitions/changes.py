@@ -86,8 +86,19 @@ def settle(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
 
 
 def detach(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:
-    """It is not meant to be Primary any more."""
-    return _changed(view, transition, attached=False)
+    """It is not meant to be Primary any more; by a person's word it is made Secondary whoever holds its device open.
+
+    So is one that is out of reach, when it is back. Without that word nobody's I/O is failed.
+    """
+    member = view.members_by_name.get(subject_of(transition))
+    forced = member is not None and (member.force_secondary or view.forced_off == member.node_name)
+    return _changed(view, transition, attached=False, force_secondary=forced)
+
+
+def spared(view: VolumeView, name: ReplicaName) -> ReplicatedVolumeStatus:
+    """It is not made Secondary by force: it is already, or the word is taken back."""
+    member = replace(view.members_by_name[name], force_secondary=False)
+    return with_members(view, _with(view.members, member))
 
 
 def retype(view: VolumeView, transition: Transition) -> ReplicatedVolumeStatus:

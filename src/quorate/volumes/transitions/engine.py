@@ -5,6 +5,7 @@ In this order, the first that has something to write ends the pass:
     turned back   a transition whose subject now wants the opposite
     under way     the next thing that can be done for each, oldest first
     taken back    an excused member that has caught up
+    spared        one that was to be made Secondary by force, and is Secondary
     forgotten     those that have left, also by a copy that was without its disk
     new           the first proposal that may begin
     replicas      what should be created, deleted or changed so that a transition can follow
@@ -21,6 +22,7 @@ from datetime import datetime
 
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Step, StepStatus, Transition
+from quorate.api.storage.drbd import Role
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.life import Advance
@@ -46,7 +48,8 @@ def advance(view: VolumeView, now: datetime, locks: Locks = no_locks) -> Advance
         return Advance(waits=(later,))
     going = Walk(view, now, locks)
     waits: dict[ReplicaName | None, Wait] = {}
-    status = _turned_back(view, now) or _under_way(going, waits) or _taken_back(view) or _forgotten(view)
+    status = _turned_back(view, now) or _under_way(going, waits)
+    status = status or _taken_back(view) or _spared(view) or _forgotten(view)
     if status is None:
         status = _begun(going, waits)
     if status is not None:
@@ -116,6 +119,18 @@ def _taken_back(view: VolumeView) -> ReplicatedVolumeStatus | None:
         replica = view.replica(member.name)
         if replica is not None and replica.confirms(revision) and not unconfirmed(view, revision):
             return replace(changes.readmit(view, member.name), datamesh_revision=revision + 1)
+    return None
+
+
+def _spared(view: VolumeView) -> ReplicatedVolumeStatus | None:
+    """One that knows that it is to be Secondary by force, and is: it is told no more. Nobody else has to know."""
+    under_way = {each.replica_name for each in view.volume.status.datamesh_transitions}
+    for member in view.members:
+        replica = view.replica(member.name) if member.force_secondary and member.name not in under_way else None
+        if replica is None or not replica.confirms(view.volume.status.datamesh_revision):
+            continue
+        if view.state_of(member.name).role != Role.PRIMARY:
+            return changes.spared(view, member.name)
     return None
 
 

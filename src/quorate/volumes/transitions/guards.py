@@ -42,18 +42,11 @@ def is_forced(transition: Transition) -> bool:
 
 def has_consent(view: VolumeView, transition: Transition) -> bool:
     """Whether a person has said that exactly this may cost data."""
-    said = view.volume.metadata.annotations
-    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
-        return False
-    name = subject_of(transition)
+    said, name = view.volume.metadata.annotations, subject_of(transition)
     if transition.type is TransitionType.FORCE_REMOVE_REPLICA:
-        return said.get(annotation_keys.FORCE_REMOVE) == name
+        return said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true" and said.get(annotation_keys.FORCE_REMOVE) == name
     member = view.members_by_name.get(name)
-    return (
-        transition.type is TransitionType.FORCE_DETACH
-        and member is not None
-        and said.get(annotation_keys.FORCE_DETACH) == member.node_name
-    )
+    return transition.type is TransitionType.FORCE_DETACH and member is not None and view.forced_off == member.node_name
 
 
 def may_count(view: VolumeView, transition: Transition) -> Wait | None:
@@ -251,20 +244,22 @@ def may_set_redundancy(view: VolumeView, transition: Transition) -> Wait | None:
 
 
 def may_detach(view: VolumeView, transition: Transition) -> Wait | None:
-    """Before a member that is out of reach is taken for detached."""
-    member = view.members_by_name.get(subject_of(transition))
-    return not_to_be_forced(view, transition) if member is not None and member.attached else None
+    """Before a member that is out of reach is taken for detached, or one that is heard is made Secondary by force."""
+    return not_to_be_forced(view, transition)
 
 
 def not_to_be_forced(view: VolumeView, transition: Transition) -> Wait | None:
-    """Why a user cannot be taken for one that does not use the volume any more; None: it can."""
+    """Why a user is not detached by force; None: it is.
+
+    By a person's word one whose agent is heard is made Secondary by force, and uses the volume until it says that it is
+    (``attach.turns.using``). One that is out of reach is taken for one that does not use the volume any more.
+    """
     member = view.members_by_name.get(subject_of(transition))
     if member is None:
         return None
-    if is_here(view, member):
-        told = f"{named(view, [member.name])} is here, and lets go by itself when nobody holds its device open"
-        return _wait("StillHere", told, member.name)
-    return connected_still(view, (member,)) if has_consent(view, transition) else cannot_do_without(view, member)
+    if not has_consent(view, transition):
+        return _still_here(view, member) or cannot_do_without(view, member)
+    return None if is_up(view, member.name) else connected_still(view, (member,))
 
 
 def who_lets_go(view: VolumeView, transition: Transition) -> tuple[Member, ...]:

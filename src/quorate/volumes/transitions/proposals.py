@@ -16,6 +16,7 @@ from quorate.api import annotation_keys
 from quorate.api.meta import NodeName
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member, Transition, TransitionGroup, TransitionType
+from quorate.api.storage.drbd import Role
 from quorate.volumes.attach import proposals as attach
 from quorate.volumes.resize import growth
 from quorate.volumes.transitions import changes
@@ -138,7 +139,7 @@ def unheeded(view: VolumeView, waits: Mapping[ReplicaName | None, Wait], now: da
     if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
         return
     by_node = {member.node_name: member.name for member in view.members}
-    detached = by_node.get(NodeName(said.get(annotation_keys.FORCE_DETACH, "")))
+    detached = by_node.get(view.forced_off) if view.forced_off is not None else None
     removed = ReplicaName(said.get(annotation_keys.FORCE_REMOVE, ""))
     for transition in view.volume.status.datamesh_transitions:
         name, waits_for = transition.replica_name, waits.get(transition.replica_name)
@@ -161,13 +162,16 @@ def _unheeded(view: VolumeView, key: str, why: str) -> Wait:
 def spent_annotations(view: VolumeView) -> tuple[str, ...]:
     """Words of consent that have had their effect: they must not be found lying about."""
     said = view.volume.metadata.annotations
-    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true" or view.volume.status.datamesh_transitions:
+    if said.get(annotation_keys.ACCEPT_DATA_LOSS) != "true":
         return ()
-    remove, detach = said.get(annotation_keys.FORCE_REMOVE), said.get(annotation_keys.FORCE_DETACH)
+    remove, under_way = said.get(annotation_keys.FORCE_REMOVE), view.volume.status.datamesh_transitions
     spent = []
-    if remove is not None and remove not in view.members_by_name:
+    removing = any(each.replica_name == remove for each in under_way)
+    if remove is not None and remove not in view.members_by_name and not removing:
         spent.append(annotation_keys.FORCE_REMOVE)
-    if detach is not None and not any(member.attached for member in view.members if member.node_name == detach):
+    leaving = {each.replica_name for each in under_way if each.group is TransitionGroup.ATTACHMENT}
+    there = [member for member in view.members if member.node_name == view.forced_off]
+    if view.forced_off is not None and not any(member.name in leaving or _uses(view, member) for member in there):
         spent.append(annotation_keys.FORCE_DETACH)
     if annotation_keys.COMPARE_WITH in said and not any(each.undecided for each in view.volume.status.comparisons):
         spent.append(annotation_keys.COMPARE_WITH)
@@ -179,19 +183,27 @@ def spent_annotations(view: VolumeView) -> tuple[str, ...]:
 
 
 def _by_force(view: VolumeView, now: datetime) -> Iterator[Transition]:
-    said = view.volume.metadata.annotations
-    consent = said.get(annotation_keys.ACCEPT_DATA_LOSS) == "true"
     for member in view.members:
-        if not member.attached:
-            continue
-        meant = consent and said.get(annotation_keys.FORCE_DETACH) == member.node_name
-        lost = member.node_name not in view.access_nodes and not is_up(view, member.name)
+        meant = member.node_name == view.forced_off and _uses(view, member)
+        lost = member.attached and member.node_name not in view.access_nodes and not is_up(view, member.name)
         if meant or lost:
             yield make(view, TransitionType.FORCE_DETACH, now, member.name)
     forced = forced_replica(view)
-    # Its object is deleted first: otherwise it would ask to join again as soon as it is out. One that is here is asked.
-    if forced is None or forced.member is None or view.volume.deleting:
-        return
-    in_the_way = changes.is_in_the_way(view, forced.name)
-    if forced.replica.deleting and (in_the_way or not is_here(view, forced.member)):
+    if forced is not None and forced.member is not None and is_to_be_forced_out(view, forced.member):
         yield make(view, TransitionType.FORCE_REMOVE_REPLICA, now, forced.name, before=forced.member.type)
+
+
+def is_to_be_forced_out(view: VolumeView, member: Member) -> bool:
+    """Whether a person wants a member removed by force, and it cannot be asked to leave.
+
+    Its object is deleted first: otherwise it would ask to join again as soon as it is out.
+    """
+    forced = forced_replica(view)
+    if forced is None or forced.name != member.name or view.volume.deleting or not forced.replica.deleting:
+        return False
+    return changes.is_in_the_way(view, member.name) or not is_here(view, member)
+
+
+def _uses(view: VolumeView, member: Member) -> bool:
+    """Whether it is to use the volume, or does so."""
+    return member.attached or view.state_of(member.name).role == Role.PRIMARY

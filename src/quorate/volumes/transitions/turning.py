@@ -8,10 +8,11 @@
 | leaves, is hidden, not forgotten yet     | copies that were to do without it   | it joins again                    |
 |                                          | are not good any more               |                                   |
 | is being forced out                      | it is back                          | joins, or is asked to leave       |
-| is attached or detached, and out of      | a person wants it detached by force | it is taken for detached          |
-| reach                                    |                                     |                                   |
-| joins, leaves or changes, is out of      | a person wants it removed by force  | it is forced out                  |
-| reach                                    |                                     |                                   |
+| is attached or detached                  | a person wants it detached by force | it is made Secondary by force, or |
+|                                          |                                     | taken for detached, out of reach  |
+| is made Secondary by force               | the word is taken back              | it is detached                    |
+| joins, leaves or changes                 | it is out of reach, and a person    | it is forced out                  |
+|                                          | wants it removed by force           |                                   |
 | has given way by a person's word         | the word is taken back              | comes up; joins, if hidden        |
 | grows, DRBD has not yet                  | a member is away for too long       | the former size                   |
 
@@ -27,12 +28,13 @@ from quorate.api.storage.datamesh import Member, StepStatus, Transition, Transit
 from quorate.api.storage.rv import ReplicatedVolumeStatus
 from quorate.api.struct import replace
 from quorate.volumes.resize import growth
+from quorate.volumes.transitions import changes
 from quorate.volumes.transitions.catalogue import FORGET, GIVE_WAY, HIDE, JOIN, SHOW
 from quorate.volumes.transitions.changes import connect, due_tie_breaker
 from quorate.volumes.transitions.guards import copies_missing, has_consent, may_leave, not_to_be_forced
 from quorate.volumes.transitions.making import make
-from quorate.volumes.transitions.members import is_diskful, is_fresh
-from quorate.volumes.transitions.proposals import removal
+from quorate.volumes.transitions.members import is_diskful, is_fresh, is_up
+from quorate.volumes.transitions.proposals import is_to_be_forced_out, removal
 from quorate.volumes.transitions.rules import active_step, subject_of
 from quorate.volumes.transitions.walking import has_begun, with_transition
 from quorate.volumes.view import VolumeView
@@ -40,11 +42,11 @@ from quorate.volumes.waits import Wait
 
 _COPIES_MISSING = "CopiesMissing"
 _STILL_HERE = "StillHere"
+_MEMBERSHIP = (TransitionType.ADD_REPLICA, TransitionType.REMOVE_REPLICA, TransitionType.CHANGE_REPLICA_TYPE)
 #: What a step may wait for endlessly. Confirmations and locks come and go.
 _ENDLESS = frozenset({_COPIES_MISSING, _STILL_HERE, "NotUp", "NotConnected", "WaitingForSync", "Attached"})
 
 _USES = (TransitionType.ATTACH, TransitionType.DETACH)
-_MEMBERSHIPS = (TransitionType.ADD_REPLICA, TransitionType.REMOVE_REPLICA, TransitionType.CHANGE_REPLICA_TYPE)
 
 
 def abandoned(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -53,6 +55,8 @@ def abandoned(view: VolumeView, transition: Transition, now: datetime) -> Replic
         return growth.given_up(view, transition, now)
     if transition.type is TransitionType.FORCE_REMOVE_REPLICA:
         return _come_back(view, transition, now)
+    if transition.type is TransitionType.FORCE_DETACH:
+        return _asked_to_let_go(view, transition, now)
     name = transition.replica_name
     if transition.type is not TransitionType.ADD_REPLICA or name is None or not _is_leaving(view, name):
         return None
@@ -95,22 +99,25 @@ def turned(view: VolumeView, transition: Transition, wait: Wait, now: datetime) 
 
 
 def taken_over(view: VolumeView, transition: Transition, now: datetime) -> Transition | None:
-    """What a person asks for by force in place of what waits for the same member; None: nobody does.
+    """What a person wants done by force in place of what waits for the same member; None: nothing, or not yet.
 
-    What waits keeps the force from being proposed, and waits for the very one that may never come back.
+    What waits keeps the force from being proposed, and waits for the very one that may never come back. Whatever a step
+    of it has told the others, the next that changes a vote waits for as any does (``walking``).
     """
-    name = transition.replica_name
-    member = view.members_by_name.get(name) if name is not None else None
+    member = view.members_by_name.get(transition.replica_name) if transition.replica_name is not None else None
     if member is None:
         return None
-    if transition.type in _USES:
-        detached = make(view, TransitionType.FORCE_DETACH, now, name)
-        return detached if has_consent(view, detached) and not_to_be_forced(view, detached) is None else None
-    replica = view.replica(member.name)
-    if transition.type not in _MEMBERSHIPS or replica is None or not replica.replica.deleting:
+    in_use = transition.type in _USES
+    if in_use:
+        forced = make(view, TransitionType.FORCE_DETACH, now, member.name)
+        if has_consent(view, forced):
+            return forced if not_to_be_forced(view, forced) is None else None
+    # Of one that is heard, and may be Primary, nothing is taken for granted: it lets go first, if need be by force.
+    may_use = in_use and is_up(view, member.name)
+    if may_use or not (in_use or transition.type in _MEMBERSHIP) or not is_to_be_forced_out(view, member):
         return None
-    removed = make(view, TransitionType.FORCE_REMOVE_REPLICA, now, name, before=member.type)
-    return removed if has_consent(view, removed) and may_leave(view, removed) is None else None
+    forced = make(view, TransitionType.FORCE_REMOVE_REPLICA, now, member.name, before=member.type)
+    return forced if may_leave(view, forced) is None else None
 
 
 def _come_back(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -128,6 +135,14 @@ def _come_back(view: VolumeView, transition: Transition, now: datetime) -> Repli
     instead = _again(view, member, now) if member.hidden else None
     status = with_transition(connect(view, transition), transition, instead)
     return replace(status, datamesh_revision=status.datamesh_revision + 1)
+
+
+def _asked_to_let_go(view: VolumeView, transition: Transition, now: datetime) -> ReplicatedVolumeStatus | None:
+    """The status in which a user that is heard is asked to let go, as any: the word for more is taken back."""
+    name = subject_of(transition)
+    if name not in view.members_by_name or not is_up(view, name) or has_consent(view, transition):
+        return None
+    return with_transition(changes.spared(view, name), transition, make(view, TransitionType.DETACH, now, name))
 
 
 def _again(view: VolumeView, member: Member, now: datetime) -> Transition:

@@ -111,13 +111,15 @@ def _consent(view: VolumeView, asked: Advance) -> Iterator[Write]:
 
 
 def _meant_for_nobody(view: VolumeView, asked: Advance) -> tuple[str, str] | None:
-    """A person's word about a replica that this volume cannot even have: it is taken back, and it is said why."""
-    if annotation_keys.FORCE_REMOVE not in asked.spent_annotations:
-        return None
-    meant = view.volume.metadata.annotations.get(annotation_keys.FORCE_REMOVE)
-    if meant in view.possible_names:
-        return None
-    return "ForceRemoveRefused", f"{annotation_keys.FORCE_REMOVE}: {view.name} has no replica {meant}"
+    """A person's word about a replica that this volume cannot even have, or a node without one: it is taken back."""
+    said, spent = view.volume.metadata.annotations, asked.spent_annotations
+    meant = said.get(annotation_keys.FORCE_REMOVE)
+    if annotation_keys.FORCE_REMOVE in spent and meant not in view.possible_names:
+        return "ForceRemoveRefused", f"{annotation_keys.FORCE_REMOVE}: {view.name} has no replica {meant}"
+    node = view.forced_off
+    if annotation_keys.FORCE_DETACH in spent and node is not None and view.on_node(node) is None:
+        return "ForceDetachRefused", f"{annotation_keys.FORCE_DETACH}: {view.name} has no replica on {node}"
+    return None
 
 
 def _no_place(found: Places) -> Wait | None:
