@@ -24,7 +24,7 @@ from typing import Final
 from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member
-from quorate.api.storage.drbd import ReplicaType, Role
+from quorate.api.storage.drbd import DiskState, ReplicaType, Role
 from quorate.api.storage.rv import Comparison, ComparisonReason
 from quorate.volumes.naming import named
 from quorate.volumes.view import Mark, VolumeView
@@ -144,12 +144,14 @@ def why_not_primary(view: VolumeView, member: Member) -> Wait | None:
 
 
 def nobody_leaves(view: VolumeView, subject: ReplicaName | None) -> Wait | None:
-    """Why members stay as they are; None: they may change. A stale copy that is lost may always go."""
+    """Why members stay as they are; None: they may change. A stale copy that is lost, or not good, may always go."""
     stale = stale_copies(view)
     if not stale and not binding(view):
         return None
-    if subject is not None and subject in stale and not view.state_of(subject).up:
-        return None
+    if subject is not None and subject in stale:
+        state = view.state_of(subject)
+        if not state.up or state.disk != DiskState.UP_TO_DATE:
+            return None
     return described(view)
 
 
@@ -184,8 +186,8 @@ def described(view: VolumeView) -> Wait:
 def _lacking(view: VolumeView, name: ReplicaName, amount: int) -> str:
     seen = sorted({mark.by for mark in marks(view) if mark.against == name} - {name})
     by = f" (seen by {named(view, seen)})" if seen else ""
-    size = f"{amount} KiB" if amount else "something"
-    return f"{named(view, [name])} is UpToDate and lacks {size} of what others have{by}"
+    lacks = f"is UpToDate and lacks {amount} KiB" if amount else "may lack something"
+    return f"{named(view, [name])} {lacks} of what others have{by}"
 
 
 def _persons_word(view: VolumeView) -> str:

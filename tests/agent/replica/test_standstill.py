@@ -12,13 +12,13 @@ import pytest
 from quorate.agent.replica.decide import decide
 from quorate.agent.replica.standstill import Noted, Sign, Signs, noted
 from quorate.agent.replica.view import View
-from quorate.api.storage.drbd import Connection, DrbdStatus
+from quorate.api.storage.drbd import Connection, DrbdStatus, ReplicaType
 from quorate.api.struct import replace
 from quorate.engine.simulation import Simulation, run
 from quorate.lab import faults
 from quorate.lab.kernel.io import IoState
 from quorate.lab.kernel.states import Slip
-from tests.agent.replica.builders import NOW, config, kernel, link, outcome, replica, view
+from tests.agent.replica.builders import NOW, actual, config, kernel, link, outcome, peer, replica, view
 from tests.agent.replica.builders import commands as commands_of
 from tests.agent.replica.test_life import Commands, expect_quiet, spied, until_whole, with_volume
 from tests.agent.replica.test_stories import grow_disks, take_into_use, until_disks_have_grown
@@ -245,8 +245,10 @@ def test_a_member_that_gives_what_nobody_takes_connects_that_link_anew(monkeypat
         await until_whole(volume)
         assert await reasons(volume, 1) == set()
         assert len([said for said in commands.on("node-2") if "disconnect" in said]) == 1
-        # What its marks said may be gone with them.
-        assert len([said for said in commands.on("node-2") if said.startswith("drbdsetup verify pvc-1 ")]) == 1
+        # What its marks said may be gone with them: whose copy that is about is on record.
+        told = (await volume.replica(1)).status.drbd.actual
+        assert told.met_unsure == 0
+        assert told.met_unsure_at is not None
         await grow_disks(volume)
         await until_disks_have_grown(volume)
         await take_into_use(volume)
@@ -262,8 +264,8 @@ def test_a_resync_that_somebody_paused_by_hand_is_left_to_him(monkeypatch: pytes
         await fall_behind(lab, volume)
         await lab.sleep(5)
         lab.cluster.driver.catch_up()
-        for peer in (0, 1):
-            lab.cluster.node("node-3").host.kernel.pause_sync("pvc-1", peer, 0)
+        for other in (0, 1):
+            lab.cluster.node("node-3").host.kernel.pause_sync("pvc-1", other, 0)
         lab.cluster.driver.touch()
         await lab.sleep(180)
         assert not [said for said in commands.on("node-3") if "disconnect" in said]
@@ -325,7 +327,29 @@ def test_a_counter_that_is_not_sane_is_no_progress(counter: int) -> None:
     signs = noted({}, look(counter), NOW)
     for second, left in ((10, 5000), (20, 4000), (30, counter), (40, 4000), (50, 6000)):
         signs = noted(signs, look(left), NOW + timedelta(seconds=second))
-    assert signs[Sign.TAKING, -1] == Noted(NOW + timedelta(seconds=20), 4000)
+    assert signs[Sign.TAKING, -1].since == NOW + timedelta(seconds=20)
+
+
+@pytest.mark.parametrize("sign", [Sign.TAKING, Sign.GIVING])
+def test_a_copy_that_begins_anew_with_more_to_copy_moves(sign: Sign) -> None:
+    """Nearly done with one peer, which went; or invalidated in the middle: there is more to copy than ever."""
+
+    def look(peer: int, left: int) -> DrbdStatus:
+        if sign is Sign.GIVING:
+            return kernel(links=(link(1), marked(link(2, flow="SyncSource", disk="Inconsistent"), left)))
+        copying = marked(link(peer, flow="SyncTarget"), left)
+        return kernel("Inconsistent", links=(copying, link(3 - peer)))
+
+    signs: Signs = noted({}, look(1, 64), NOW)
+    for second in range(10, 600, 10):
+        signs = noted(signs, look(2, 50_000_000 - second * 4), NOW + timedelta(seconds=second))
+    assert {key[0]: each.since for key, each in signs.items()} == {sign: NOW + timedelta(seconds=590)}
+
+
+def test_a_link_that_is_paused_waits_for_another_to_copy() -> None:
+    """The real kernel has the second source so for as long as the first one gives (``replace_member.json``)."""
+    beside = link(2, flow="PausedSyncS", disk="Inconsistent")
+    assert noted({}, kernel(links=(link(1), marked(beside, 32724))), NOW) == {}
 
 
 def test_the_word_dependency_alone_is_no_sign() -> None:
@@ -386,9 +410,9 @@ def test_a_link_that_was_given_up_is_brought_back_also_by_a_member_without_its_d
         assert kernel_3.detach(1000, force=True).ok
         lab.cluster.driver.touch()
         await lab.sleep(30)
-        for peer in (0, 1):
+        for other in (0, 1):
             lab.cluster.driver.catch_up()
-            assert kernel_3.disconnect("pvc-1", peer, force=True).ok
+            assert kernel_3.disconnect("pvc-1", other, force=True).ok
             lab.cluster.driver.touch()
         await lab.sleep(90)
         lab.cluster.driver.catch_up()
@@ -398,12 +422,88 @@ def test_a_link_that_was_given_up_is_brought_back_also_by_a_member_without_its_d
     play(monkeypatch, story, members=3)
 
 
-def test_a_copy_that_was_met_again_without_being_inconsistent_is_compared() -> None:
+@pytest.mark.parametrize(
+    ("disk", "left", "doubted"), [("Outdated", 0, 0), ("Outdated", 64, None), ("Inconsistent", 0, None)]
+)
+def test_whose_copy_may_be_taken_for_equal_is_told_before_it_is_met_again(
+    disk: str, left: int, doubted: int | None
+) -> None:
     """Its peers may have had marks that it did not show, and drop them where both are of one generation (E2)."""
-    met = outcome("rejoin", "taking unsure", exit_code=0, age=5)
-    found = decide(view(shown=kernel(), outcomes={"rejoin": met}), NOW)
-    assert commands_of(found) == ["drbdsetup verify pvc-1 1 0", "drbdsetup verify pvc-1 2 0"]
-    compared = outcome("compare", "2", exit_code=0, age=1)
-    found = decide(view(shown=kernel(), outcomes={"rejoin": met, "compare": compared}), NOW)
+    stalled = kernel(disk, links=(marked(link(1), left), link(2)))
+    found = decide(standing(view(shown=stalled), Sign.TAKING), NOW)
+    assert commands_of(found)
+    told = found.status.drbd.actual
+    assert (told.met_unsure, told.met_unsure_at) == (doubted, None if doubted is None else NOW)
+
+
+def test_marks_against_a_member_that_is_away_are_none_of_a_copy_that_stands_still() -> None:
+    away = marked(link(2, "Connecting", flow="Off", disk="DUnknown"), 4096)
+    found = decide(standing(view(shown=kernel("Outdated", links=(link(1), away))), Sign.TAKING), NOW)
+    assert commands_of(found) == ["drbdsetup disconnect pvc-1 1", "drbdadm adjust pvc-1"]
+
+
+def test_what_was_tried_counts_until_all_is_well_again() -> None:
+    """Just after the only link was taken down nothing stands still, and it may again as soon as it is up."""
+    tried = outcome("rejoin", "taking", exit_code=0, age=2)
+    one = replica(config=config(peers=(peer(1),)))
+    made = kernel("Outdated", links=(link(1, "Connecting", flow="Off", disk="DUnknown"),))
+    assert decide(view(one, made, outcomes={"rejoin": tried}), NOW).drop == ()
+    assert decide(view(one, kernel(links=(link(1),)), outcomes={"rejoin": tried}), NOW).drop == ("rejoin",)
+    long_ago = changed(tried, at=NOW - timedelta(hours=1))
+    assert decide(view(one, made, outcomes={"rejoin": long_ago}), NOW).drop == ("rejoin",)
+
+
+def test_a_copy_that_never_gets_well_is_tried_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(lab: Laboratory, volume: HandMadeVolume, commands: Commands) -> None:
+        for _ in range(100):
+            lab.cluster.inject(faults.Mishap("node-2", Slip.LATCHED))
+        await fall_behind(lab, volume, "node-2")
+        await lab.sleep(1800)
+        cures = [said for said in commands.on("node-2") if "disconnect" in said or "invalidate" in said]
+        assert 3 <= len(cures) <= 12
+
+    play(monkeypatch, story, members=2)
+
+
+@pytest.mark.parametrize(
+    ("links", "redundancy", "expected"),
+    [
+        # The tie-breaker is away: with this member gone, too, whoever uses the volume would stand still.
+        ((link(1, role="Primary"), link(2, "Connecting", flow="Off", disk="DUnknown")), 1, False),
+        ((link(1, role="Primary"), link(2, disk="Diskless")), 1, True),
+        ((link(1), link(2, "Connecting", flow="Off", disk="DUnknown")), 1, True),
+        # It stands still already, for want of a second copy.
+        ((link(1, role="Primary"), link(2, "Connecting", flow="Off", disk="DUnknown")), 2, True),
+    ],
+)
+def test_no_user_loses_quorum_by_a_cure(links: tuple[Connection, ...], redundancy: int, expected: bool) -> None:
+    members = (peer(1), peer(2, ReplicaType.TIE_BREAKER))
+    one = replica(config=config(peers=members, quorum_minimum_redundancy=redundancy))
+    found = decide(standing(view(one, kernel("Inconsistent", links=links)), Sign.TAKING), NOW)
+    assert bool(commands_of(found)) is expected
+    assert ("quorum" in found.status.drbd.standstills[0].message) is not expected
+
+
+def test_links_that_tell_of_a_stale_copy_are_not_made_anew_and_that_is_said() -> None:
+    giving = kernel(links=(link(1), link(2, flow="SyncSource")))
+    kept = replica(config=config(keep_links=True))
+    found = decide(standing(view(kept, giving), Sign.GIVING, peer=2, seconds=200), NOW)
     assert commands_of(found) == []
-    assert set(found.drop) == {"rejoin", "compare"}
+    assert "compared first" in found.status.drbd.standstills[0].message
+
+
+def test_a_link_that_was_given_up_does_not_wait_for_another_that_loops() -> None:
+    alone = kernel(links=(link(1, "StandAlone", flow="Off", disk="DUnknown"), link(2, "StandAlone", flow="Off")))
+    looped = changed(outcome("part 2", "loop", exit_code=0, age=5), times=6)
+    found = decide(view(shown=alone, outcomes={"part 2": looped}), NOW)
+    assert commands_of(found) == ["drbdsetup connect pvc-1 1"]
+    both = {"part 1": looped, "part 2": looped}
+    assert commands_of(decide(view(shown=alone, outcomes=both), NOW)) == []
+
+
+def test_a_new_member_that_stands_still_is_told_of_at_once() -> None:
+    new = replica(config=config(), actual=actual(initial_sync_completed=False))
+    stalled = kernel("Inconsistent", links=(link(1, flow="WFBitMapT"), link(2)))
+    found = decide(standing(view(new, stalled), Sign.TAKING, seconds=45), NOW)
+    assert [each.reason for each in found.status.drbd.standstills] == ["SyncStalled"]
+    assert not found.held_back

@@ -31,7 +31,18 @@ from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Wait
 from tests.volumes.attach.making import THREE, TIE, TWO, at, attached, cut, of, with_role
 from tests.volumes.attach.test_comparison import made, ran
-from tests.volumes.replica.making import NOW, D, name, node_name, picture, spoilt, with_drbd, with_member, with_rv
+from tests.volumes.replica.making import (
+    NOW,
+    D,
+    name,
+    node_name,
+    picture,
+    spoilt,
+    with_device,
+    with_drbd,
+    with_member,
+    with_rv,
+)
 
 Marks = Iterable[tuple[int, int]]
 QUORUM, MARKS = ComparisonReason.QUORUM_LOST, ComparisonReason.MARKS
@@ -428,3 +439,38 @@ def test_nothing_is_noticed_of_a_healthy_volume_or_one_that_goes() -> None:
     assert noticed(used_on(0), NOW) is None
     assert noticed(picture(), NOW) is None
     assert noticed(with_rv(marked(used_on(0), (2, 1)), deleting=True), NOW) is None
+
+
+def met_unsure(view: VolumeView, by: int, doubted: int, *, seconds: float = 0.0) -> VolumeView:
+    """An agent has made a link anew by which marks against a copy may be lost."""
+
+    def change(found: ReplicaView) -> ReplicaView:
+        actual = found.replica.status.drbd.actual
+        return with_drbd(actual=replace(actual, met_unsure_at=at(seconds), met_unsure=doubted))(found)
+
+    return spoilt(view, by, change)
+
+
+@pytest.mark.parametrize("by", [1, 2])
+def test_a_copy_that_was_met_again_unsure_is_compared_before_it_is_used(by: int) -> None:
+    """Whoever cured it, and although its agent has died since: it is UpToDate, Established, and shows no marks."""
+    found = settled(met_unsure(used_on(0), by, 2))
+    assert open_ones(found) == [("Marks", name(0), (name(2),))]
+    assert promotable(found) == {0, 1}
+    again = settled(met_unsure(found, by, 2, seconds=9))
+    (comparison,) = again.volume.status.comparisons
+    assert comparison.revision > found.volume.status.comparisons[0].revision
+
+
+def test_one_whose_word_counted_and_was_met_again_unsure_is_left_to_a_person() -> None:
+    found = settled(met_unsure(settled(lost(used_on(0), 0)), 0, 0))
+    (comparison,) = found.volume.status.comparisons
+    assert comparison.undecided
+
+
+def test_a_copy_that_stands_still_for_good_may_leave() -> None:
+    found = settled(met_unsure(used_on(0), 2, 2))
+    assert nobody_leaves(found, ReplicaName(name(2))) is not None
+    behind = spoilt(found, 2, with_device(disk_state="Outdated"))
+    assert nobody_leaves(behind, ReplicaName(name(2))) is None
+    assert nobody_leaves(behind, ReplicaName(name(1))) is not None

@@ -61,8 +61,9 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
     if not why and view.unadjusted:
         why = "file changed"
     alone = stand_alone(view.status) if not why else []
-    if not why and alone and (pause := max(left_to_wait(view, peer, now) for peer in alone)) > 0:
-        return Verdict(again=pause)  # one of them loops when it is connected
+    pauses = {peer: left for peer in alone if (left := left_to_wait(view, peer, now)) > 0}
+    if alone and len(pauses) == len(alone):
+        return Verdict(again=min(pauses.values()))  # they loop when they are connected
     if not why and not alone:
         return cleared("last_adjustment_error")
     about = f"{view.intended.digest}: {why or f'stand-alone {alone}'} {size_mark(view)}"
@@ -71,6 +72,8 @@ def adjust(view: View, now: datetime, settled: bool) -> Verdict:
         steps = commands.up_and_adjust(view, about)
     elif _is_half_up(view):
         steps = commands.anew(view, about)
+    elif pauses:
+        steps = commands.connect(view, [peer for peer in alone if peer not in pauses], about)
     else:
         steps = (*_out_of_sight(view, view.status), *commands.adjust(view, about, despite_marks=mends))
     if not mends and _would_part(view, steps):

@@ -36,7 +36,6 @@ READ_LOG = "read-log"
 WRITE_BACK = "write-back"
 REJOIN = "rejoin"
 INVALIDATE = "invalidate"
-COMPARE = "compare"
 PART = "part"
 
 #: Making metadata writes all of the bitmap, which takes a while on a large disk and says nothing meanwhile.
@@ -179,15 +178,15 @@ def invalidate(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
 
 
 def part(view: View, peer: int, about: str) -> Run:
-    """Take one link down."""
+    """Take a link down that is made and lost over and over: what its ends could forget they have forgotten."""
     argv = ("drbdsetup", "disconnect", view.resource, str(peer))
-    return Run(argv, f"{PART} {peer}", about, changes=(kernel_of(view.resource),))
+    return Run(argv, f"{PART} {peer}", about, changes=(kernel_of(view.resource),), despite_marks=True)
 
 
-def compare(view: View, peer: int) -> Run:
-    """Compare with a peer, block by block, beside what its users do. What differs is marked."""
-    argv = ("drbdsetup", "verify", view.resource, str(peer), "0")
-    return Run(argv, COMPARE, str(peer), changes=(kernel_of(view.resource),))
+def connect(view: View, peers: Iterable[int], about: str) -> tuple[Run, ...]:
+    """Make these links only: another one loops, and is left in peace."""
+    commands = (("drbdsetup", "connect", view.resource, str(peer)) for peer in peers)
+    return tuple(Run(argv, ADJUST, about, changes=(kernel_of(view.resource),)) for argv in commands)
 
 
 def _part(view: View, peers: Iterable[int], purpose: str, about: str) -> tuple[Run, ...]:

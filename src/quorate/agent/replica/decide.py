@@ -117,7 +117,6 @@ _SHOWN_AS: Final = {
     commands.MEET: "last_adjustment_error",
     commands.REJOIN: "last_adjustment_error",
     commands.INVALIDATE: "last_adjustment_error",
-    commands.COMPARE: "last_adjustment_error",
     commands.PART: "last_adjustment_error",
     commands.ROLE: "last_promotion_error",
     commands.FORCE: "last_promotion_error",

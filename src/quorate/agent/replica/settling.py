@@ -81,6 +81,8 @@ def _only_shows_more(before: ReplicatedVolumeReplicaStatus, after: ReplicatedVol
     """Whether the report differs in nothing that somebody acts on, now or if this agent should die."""
     if before.drbd.errors != after.drbd.errors or _recorded(before.drbd.actual) != _recorded(after.drbd.actual):
         return False
+    if before.drbd.standstills != after.drbd.standstills:
+        return False
     if before.datamesh_revision not in (0, after.datamesh_revision):
         return False
     reported, shown = before.drbd.status, after.drbd.status

@@ -8,21 +8,23 @@ itself, and since when it has not (``noted``). What is noted is only a cache: an
 - A copy beside a connected one that is UpToDate should be copying (F5). The word ``resync-suspended`` is no sign of
   anything (E3), and no counter is trusted to be sane; that no link copies, or that nothing is left less of, is. Its
   links are connected anew one by one. A copy that is not Inconsistent and has marks is invalidated instead: two that
-  meet with equal generations throw their marks away without copying (E2). One that shows none is compared afterwards
-  with those that it has met: they may have had marks that it did not show.
+  meet with equal generations throw their marks away without copying (E2). One that shows none may have had marks that
+  only its peers showed.
 - A link over which this member gives what nobody takes (the other side calls itself UpToDate) is connected anew, later:
-  if it is the other side that stands still, its own agent sees to it. The marks may be gone by that, so the two are
-  compared afterwards: what differs is marked again, and seen to as any mark between good copies.
+  if it is the other side that stands still, its own agent sees to it. Its marks may be gone by that. A link that is
+  paused is none of these: the other side copies from somebody else first, for as long as that takes.
+- Before a link is made anew by which marks may be lost, ``actual.metUnsureAt`` says whose copy is in doubt from then
+  on: nobody uses it before it has been compared (``volumes.attach.doubts``), whoever dies meanwhile.
 - A link that is made and lost again many times a second is taken down, and tried once after each pause, ever longer.
 - A link that is StandAlone is connected again by ``adjust``; here it is only told of.
 
-A Primary is never touched: its users depend on each link.
+A Primary is never touched: its users depend on each link. Nor is a member without whose vote one would lose quorum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -30,7 +32,17 @@ from typing import Final
 from quorate.agent.backoff import Patience
 from quorate.agent.memory import Outcome
 from quorate.agent.replica import commands
-from quorate.agent.replica.kernel import disk_state, has_disk, holds_disk, is_primary, stand_alone
+from quorate.agent.replica.kernel import (
+    all_established,
+    counted_copies,
+    disk_state,
+    good_copies,
+    has_disk,
+    holds_disk,
+    is_diskful,
+    is_primary,
+    stand_alone,
+)
 from quorate.agent.replica.looking import look_work
 from quorate.agent.replica.verdict import FINE, Verdict, attempt, failed
 from quorate.agent.replica.view import View
@@ -43,9 +55,11 @@ from quorate.api.storage.drbd import (
     DrbdStatus,
     PeerDevice,
     ReplicationState,
+    ReplicaType,
     Role,
     Standstill,
 )
+from quorate.drbd.marks import LinkRules, kept_links
 
 #: Seconds after which what has not moved stands still: the first cure is then under way within a minute.
 PATIENCE: Final = 45.0
@@ -60,7 +74,7 @@ LOOP: Final = 10
 WITHIN: Final = 5.0
 #: Between two attempts of a link that loops.
 LOOP_PAUSE: Final = Patience(first=15.0, longest=600.0)
-#: A link that has not looped for so many seconds is cured.
+#: What was not done again for so many seconds has helped, or is not needed any more.
 CURED: Final = 900.0
 #: A counter of the kernel above this has gone below zero.
 _INSANE: Final = 2**62
@@ -71,7 +85,6 @@ _GIVING: Final = frozenset(
         ReplicationState.STARTING_SYNC_SOURCE,
         ReplicationState.WAITING_BITMAP_SOURCE,
         ReplicationState.SYNC_SOURCE,
-        ReplicationState.PAUSED_SYNC_SOURCE,
     }
 )
 
@@ -87,17 +100,15 @@ class Sign(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Since when a sign has been seen with nothing moving, and the least that was left to copy; None: unknown."""
+    """Since when a sign has been seen with nothing moving; and by peer the KiB that were last seen left to copy."""
 
     since: datetime
-    left: int | None = None
+    left: Mapping[int, int] = field(default_factory=dict)
 
 
 #: By sign, and by the peer that it is about; -1: about all of them.
 Signs = Mapping[tuple[Sign, int], Noted]
 _ALL: Final = -1
-#: Said of a cure after which the copy has to be compared with all good ones.
-_UNSURE: Final = "unsure"
 
 
 def noted(before: Signs, status: DrbdStatus | None, now: datetime) -> Signs:
@@ -107,27 +118,28 @@ def noted(before: Signs, status: DrbdStatus | None, now: datetime) -> Signs:
         known = before.get(key)
         if known is None or known.since > now:
             found[key] = Noted(now, left)
-        elif left is not None and (known.left is None or left < known.left):
-            found[key] = Noted(now, left)  # it moves
-        else:
-            found[key] = known
+            continue
+        # Less than at the last look, not than ever: one that begins anew, or from another peer, may have more to copy.
+        moves = any(peer not in known.left or amount < known.left[peer] for peer, amount in left.items())
+        found[key] = Noted(now if moves else known.since, {**known.left, **left})
     return found
 
 
-def _signs(status: DrbdStatus | None) -> Iterable[tuple[tuple[Sign, int], int | None]]:
-    """Each sign that a status shows, with what is left to copy if something is being copied."""
+def _signs(status: DrbdStatus | None) -> Iterable[tuple[tuple[Sign, int], Mapping[int, int]]]:
+    """Each sign that a status shows, with what is left to copy where something is being copied."""
     if status is None:
         return
     if holds_disk(status) and not has_disk(status):
-        yield (Sign.ATTACHING, _ALL), None
+        yield (Sign.ATTACHING, _ALL), {}
     if disk_state(status) in _WITHOUT_GOOD_DATA and _good_peers(status):
-        yield (Sign.TAKING, _ALL), _left(status, {ReplicationState.SYNC_TARGET})
+        yield (Sign.TAKING, _ALL), _left(status, ReplicationState.SYNC_TARGET)
+    given = _left(status, ReplicationState.SYNC_SOURCE)
     for link, volume in _volumes(status):
         if volume.replication_state in _GIVING:
-            running = volume.replication_state == ReplicationState.SYNC_SOURCE
-            yield (Sign.GIVING, link.peer_node_id), _sane(volume.out_of_sync) if running else None
+            peer = link.peer_node_id
+            yield (Sign.GIVING, peer), {peer: given[peer]} if peer in given else {}
     for peer in stand_alone(status):
-        yield (Sign.ALONE, peer), None
+        yield (Sign.ALONE, peer), {}
 
 
 def _volumes(status: DrbdStatus) -> Iterable[tuple[Connection, PeerDevice]]:
@@ -153,14 +165,13 @@ def _is_good(volume: PeerDevice) -> bool:
     return volume.peer_disk_state == DiskState.UP_TO_DATE
 
 
-def _left(status: DrbdStatus, states: set[ReplicationState]) -> int | None:
-    """KiB left to copy over links in these states; None: over none of them."""
-    found = [_sane(each.out_of_sync) for _, each in _volumes(status) if each.replication_state in states]
-    return min((left for left in found if left is not None), default=None)
-
-
-def _sane(counter: int) -> int | None:
-    return counter if counter < _INSANE else None
+def _left(status: DrbdStatus, state: ReplicationState) -> dict[int, int]:
+    """By peer with a link in this state: KiB left to copy, where the counter is sane."""
+    return {
+        link.peer_node_id: each.out_of_sync
+        for link, each in _volumes(status)
+        if each.replication_state == state and each.out_of_sync < _INSANE
+    }
 
 
 def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
@@ -179,26 +190,27 @@ def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
     if view.seen_at is None or (now - view.seen_at).total_seconds() > FRESH:
         look = Look(KERNEL, view.resource)
         return Verdict(steps=(look,), work=look_work(view.resource), unsettled=attaching, again=FRESH)
-    if why_not(status, first):
+    if why_not(view, status, first):
         return Verdict(unsettled=attaching, again=PATIENCE)
     steps = _cure(view, status, first)
     verdict = attempt(view, now, steps[0].purpose, steps[0].about, steps, patience=BETWEEN)
-    return Verdict(steps=verdict.steps, again=verdict.again, unsettled=attaching)
+    unsure = _unsure(view, status, first) if verdict.steps else None
+    actual = {} if unsure is None else {"met_unsure_at": now, "met_unsure": unsure}
+    return Verdict(steps=verdict.steps, again=verdict.again, unsettled=attaching, actual=actual)
 
 
 def _is_over(view: View, status: DrbdStatus, now: datetime) -> Verdict:
-    """Nothing stands still any more: what was done about it is forgotten, once it has been compared."""
-    last = view.outcomes.get(commands.REJOIN)
-    unsure = last.about.partition(" ")[2] if last is not None else ""
-    if unsure and commands.COMPARE not in view.outcomes:
-        links = [(link, each) for link, each in _volumes(status) if unsure in (_UNSURE, str(link.peer_node_id))]
-        if not links:
-            return FINE  # it is on its way
-        good = [link.peer_node_id for link, each in links if each.peer_disk_state == DiskState.UP_TO_DATE]
-        if good and disk_state(status) == DiskState.UP_TO_DATE:
-            return Verdict(steps=tuple(commands.compare(view, peer) for peer in good))
-    past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE, commands.COMPARE) if each in view.outcomes)
-    return Verdict(drop=past) if past else FINE
+    """Nothing stands still any more: what was done about it is forgotten, once all is well again or it is long ago.
+
+    A link that is just being made anew shows no sign either, and may stand still again as soon as it is there.
+    """
+    past = tuple(each for each in (commands.REJOIN, commands.INVALIDATE) if each in view.outcomes)
+    if not past:
+        return FINE
+    well = disk_state(status) == DiskState.UP_TO_DATE and all_established(view.config, status)
+    since = min((now - view.outcomes[each].at).total_seconds() for each in past)
+    left = 0.0 if well else CURED + BETWEEN.longest - since
+    return Verdict(again=left) if left > 0 else Verdict(drop=past)
 
 
 _LOOPED: Final = "loop"
@@ -242,7 +254,7 @@ def _due(view: View, key: tuple[Sign, int]) -> float:
     return GIVING_PATIENCE if key[0] is Sign.GIVING else PATIENCE
 
 
-def why_not(status: DrbdStatus, key: tuple[Sign, int]) -> str:
+def why_not(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> str:
     """Why a standstill is not ours to cure; "": it is."""
     if is_primary(status):
         return "it is Primary here, and its users depend on its links"
@@ -253,29 +265,62 @@ def why_not(status: DrbdStatus, key: tuple[Sign, int]) -> str:
     )
     if giving_to_primary:
         return "the peer is Primary, and may depend on this link"
+    if key[1] in kept_links(status, LinkRules.of(view.config)):
+        return "copies that are UpToDate may differ, and are compared first"
+    if key[0] is not Sign.GIVING and _is_needed(view, status):
+        return "it is in use elsewhere with too few other members in touch, and would lose quorum with this link"
     return ""
+
+
+def _is_needed(view: View, status: DrbdStatus) -> bool:
+    """Whether a user elsewhere would lose quorum without this member for a moment, as far as is seen from here.
+
+    One that has too few good copies stands still already, and waits for nothing but the cure.
+    """
+    config = view.config
+    in_use = any(link.peer_role == Role.PRIMARY for link in status.connections)
+    if config.hidden or not is_diskful(config) or not in_use:
+        return False
+    if good_copies(status) < (config.quorum_minimum_redundancy or 1):
+        return False
+    here = {link.peer_node_id for link in status.connections if link.connection_state == ConnectionState.CONNECTED}
+    voters = counted_copies(config)
+    with_it, half = sum(each in here for each in voters), (len(voters) + 1) / 2
+    ties = any(peer.type is ReplicaType.TIE_BREAKER and peer.node_id in here for peer in config.peers)
+    return with_it < half or (with_it == half and not ties)
 
 
 def _cure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> tuple[Run, ...]:
     sign, peer = key
     last = view.outcomes.get(commands.REJOIN)
-    tries = last.times if last is not None and last.about.partition(" ")[0] == sign else 0
+    tries = last.times if last is not None and last.about == sign else 0
     if sign is Sign.ATTACHING:
         peers = [link.peer_node_id for link in status.connections]
         return commands.rejoin(view, peers, str(sign))
     if sign is Sign.GIVING:
         return commands.rejoin(view, [peer], f"{sign} {peer}")
     good = _good_peers(status)
-    if disk_state(status) != DiskState.INCONSISTENT and _has_marks(status):
+    if _is_invalidated(status):
         refused = failed(view, commands.INVALIDATE) is not None
         return commands.invalidate(view, good if refused else [], str(sign))
-    # What is not Inconsistent may be taken for equal when it is met again, and its peers' marks dropped.
-    about = str(sign) if disk_state(status) == DiskState.INCONSISTENT else f"{sign} {_UNSURE}"
-    return commands.rejoin(view, [good[tries % len(good)]], about)
+    return commands.rejoin(view, [good[tries % len(good)]], str(sign))
+
+
+def _is_invalidated(status: DrbdStatus) -> bool:
+    """Whether a copy that stands still is copied as a whole: marks may be dropped when it is met anew."""
+    return disk_state(status) != DiskState.INCONSISTENT and _has_marks(status)
+
+
+def _unsure(view: View, status: DrbdStatus, key: tuple[Sign, int]) -> int | None:
+    """The node id of whose copy may be taken for equal by the cure, although it is not; None: nobody's."""
+    if key[0] is Sign.GIVING:
+        return key[1]
+    whole = _is_invalidated(status) or disk_state(status) == DiskState.INCONSISTENT
+    return None if key[0] is Sign.ATTACHING or whole else view.config.node_id
 
 
 def _has_marks(status: DrbdStatus) -> bool:
-    return any(volume.out_of_sync for link in status.connections for volume in link.peer_devices)
+    return any(volume.out_of_sync for _, volume in _volumes(status))
 
 
 def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
@@ -330,7 +375,7 @@ def _told(
         about = "" if last is None else last.about.partition(" ")[0]
         if last is not None and (about == sign or (sign is Sign.ALONE and purpose == commands.ADJUST)):
             attempts += last.times
-    hindrance = why_not(status, (sign, next(iter(since)))) if sign is not Sign.ALONE else ""
+    hindrance = why_not(view, status, (sign, next(iter(since)))) if sign is not Sign.ALONE else ""
     done = f"; left alone: {hindrance}" if hindrance else f"; connected anew {attempts} times so far"
     message = words.format(disk=disk_state(status), peers=_named(view, peers)) + done
     return Standstill(reason=reason, since=min(since.values()), peers=peers, attempts=attempts, message=message[:512])

@@ -71,6 +71,13 @@ class Member(Struct):
         Annotated[datetime, Meta(description="The loss of quorum of this member that a comparison was last noted for.")]
         | None
     ) = None
+    met_unsure_at: (
+        Annotated[
+            datetime,
+            Meta(description="The link that this member's agent made anew, of which a comparison was last noted."),
+        ]
+        | None
+    ) = None
 
 
 class Datamesh(Struct):

@@ -225,6 +225,14 @@ class DrbdActual(Struct):
         bool,
         Meta(description="It was given a new generation before it could go on, so that who meets it again copies."),
     ] = False
+    met_unsure_at: (
+        Annotated[
+            datetime,
+            Meta(description="When a link was last made anew by which marks against a copy may have been lost."),
+        ]
+        | None
+    ) = None
+    met_unsure: Annotated[NodeId, Meta(description="The node id of the member whose copy that is.")] | None = None
 
 
 class CommandError(Struct):

@@ -8,6 +8,7 @@
 | it has quorum again, or is met again, still Primary          | the same, resumed: what was blocked is acknowledged |
 | it is not Primary any more, and never went on                | struck off: nothing was acknowledged                |
 | marks between good copies                                    | Marks, or one more stale copy of one that is open   |
+| an agent makes a link anew by which marks may be lost        | the same, before it does (metUnsureAt)              |
 | a copy in doubt is in use all the same                       | undecided: nothing is overwritten any more          |
 | a person says whose copy counts                              | no longer undecided                                 |
 
@@ -24,7 +25,7 @@ from typing import Final
 from quorate.api import annotation_keys
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import Member
-from quorate.api.storage.drbd import ConnectionState, Role
+from quorate.api.storage.drbd import ConnectionState, DiskState, Role
 from quorate.api.storage.drbdrop import OperationPhase
 from quorate.api.storage.rv import Comparison, ComparisonReason, MarkedPair, Promotion, ReplicatedVolumeStatus
 from quorate.api.struct import replace
@@ -51,6 +52,7 @@ def noticed(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
         _settled,
         _decided,
         _usurped,
+        _met_unsure,
         _marked,
         _heard,
         _unmarked,
@@ -234,6 +236,59 @@ def _marked(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
             undecided=undecided,
         ),
     )
+
+
+def _met_unsure(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
+    """Agents cure copies that stand still by making links anew: two that are taken for equal then may differ."""
+    for member in view.diskful_members:
+        replica = view.replica(member.name)
+        actual = replica.replica.status.drbd.actual if replica is not None else None
+        if actual is None or actual.met_unsure_at in (None, member.met_unsure_at):
+            continue
+        status = _with_member(view, replace(member, met_unsure_at=actual.met_unsure_at))
+        doubted = next((each for each in view.diskful_members if each.node_id == actual.met_unsure), None)
+        if doubted is None or len(view.diskful_members) == 1 or _has_forked(view):
+            return status
+        return _with_stale(view, status, doubted, now)
+    return None
+
+
+def _with_stale(
+    view: VolumeView, status: ReplicatedVolumeStatus, doubted: Member, now: datetime
+) -> ReplicatedVolumeStatus:
+    """One more copy that may lack something. What was begun before begins anew: more may differ since."""
+    revision, known = status.datamesh_revision + 1, next(iter(binding(view) or _losses(view)), None)
+    if known is None:
+        found = Comparison(
+            revision=revision,
+            reason=ComparisonReason.MARKS,
+            since=now,
+            reference=_good_one(view, doubted),
+            stale=(doubted.name,),
+        )
+    elif known.reference == doubted.name:
+        # It is said to have what others lack, and may lack what they have.
+        found = replace(known, revision=revision, undecided=True)
+    else:
+        found = replace(known, revision=revision, stale=tuple(sorted({*known.stale, doubted.name})))
+    kept = tuple(each for each in status.comparisons if each is not known)
+    return _with_comparison(replace(status, comparisons=kept), found)
+
+
+def _good_one(view: VolumeView, doubted: Member) -> ReplicaName:
+    """The copy in use, or that was in use last, or any good one but this."""
+    others = [each for each in view.diskful_members if each is not doubted]
+    last = view.volume.status.last_promotion
+    return min(
+        others,
+        key=lambda each: (
+            view.state_of(each.name).disk != DiskState.UP_TO_DATE,
+            view.state_of(each.name).role != Role.PRIMARY,
+            last is None or last.replica != each.name,
+            each.hidden,
+            each.node_id,
+        ),
+    ).name
 
 
 def _heard(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
