@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from random import Random
+
 import pytest
 
+from quorate.agent.hands import UnderWay
+from quorate.agent.kernel_stuck import PATIENCE, StuckView, decide
 from quorate.api import conditions, longhorn, names
 from quorate.api.conditions.disks import Schedulable
 from quorate.api.conditions.inventory import KernelStuck
+from quorate.api.meta import ObjectMeta
 from quorate.api.storage import ReplicatedStoragePool
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.rv import ReplicatedVolume
@@ -52,3 +58,21 @@ def test_a_node_whose_commands_hang_takes_nothing_new_and_says_so(
                 assert conditions.find(found.status.conditions, KernelStuck).reason == "NothingHangs"  # type: ignore[union-attr]
 
     run(main, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("command", "stuck"),
+    [
+        ("drbdadm -c /var/lib/quorate/drbd.d/v.res adjust v", True),
+        ("drbdsetup down v", True),
+        ("drbdadm -c /var/lib/quorate/drbd.d/v.res create-md --max-peers=7 --force v", False),
+        ("blkdiscard /dev/vg0/v", False),
+        ("", False),
+    ],
+)
+def test_what_hangs_in_the_kernel_and_what_takes_its_time(command: str, stuck: bool) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    node = longhorn.Node(metadata=ObjectMeta(name="n1", namespace=names.NAMESPACE))
+    running = {"resource v": UnderWay(command, now - timedelta(seconds=PATIENCE))}
+    plan = decide(StuckView(node, running), now, Random(1))
+    assert (plan.requeue_after is not None) is stuck

@@ -27,14 +27,15 @@ from quorate.engine import Controller, Key, PatchStatus, Plan, Reader, Watch
 PATIENCE: Final = 50.0
 _INTERVAL: Final = 5.0
 _KEY: Final = Key("", "stuck")
-#: What ends within seconds, or hangs by the kernel's fault and not by that of one drive.
-_SOON_OVER: Final = tuple(
-    f"{program} "
-    for program in (
-        *("drbdsetup", "dmsetup", "lvs", "lvcreate", "lvremove", "lvextend", "lvchange", "lvreduce"),
+#: What ends within seconds, or hangs by the kernel's fault and not by that of one drive…
+_SOON_OVER: Final = frozenset(
+    (
+        *("drbdadm", "drbdsetup", "dmsetup", "lvs", "lvcreate", "lvremove", "lvextend", "lvchange", "lvreduce"),
         *("vgs", "vgcreate", "vgremove", "vgextend", "vgreduce", "vgchange", "pvs", "pvcreate", "pvremove"),
     )
 )
+#: … but for this: it writes all of a bitmap.
+_SLOW: Final = "create-md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def decide(view: StuckView, now: datetime, _: Random) -> Plan:
 
 
 def _is_stuck(running: UnderWay, now: datetime) -> bool:
-    return running.command.startswith(_SOON_OVER) and (now - running.since).total_seconds() >= PATIENCE
+    program, *rest = running.command.split() or [""]
+    return program in _SOON_OVER and _SLOW not in rest and (now - running.since).total_seconds() >= PATIENCE
 
 
 def controllers(node: Node) -> tuple[Controller[Any], ...]:

@@ -112,6 +112,17 @@ async def test_a_command_is_there_for_as_long_as_anything_of_its_group_is(
     await soon(hung.value.still_there)
 
 
+async def test_a_command_is_not_over_before_what_it_has_started_is(machine: LinuxMachine) -> None:
+    """``drbdadm`` gives its ``drbdsetup`` five seconds and ends; that one may hang in the kernel for ever."""
+    started = asyncio.get_running_loop().time()
+    script = "(exec >&- 2>&-; sleep 0.4) & echo gave up; exit 20"
+    assert await machine.run("sh", "-c", script, silence=LONG) == Completed(20, "gave up\n", "")
+    assert asyncio.get_running_loop().time() - started >= 0.4
+    with pytest.raises(CommandHung, match="what it has started") as hung:
+        await machine.run("sh", "-c", script.replace("0.4", "1000"), silence=0.3)
+    await soon(hung.value.still_there)
+
+
 async def test_a_silent_command_may_end_in_order_before_it_is_killed(machine: LinuxMachine, tmp_path: Path) -> None:
     """LVM puts off its end until no device is suspended: killed there, it would leave them suspended."""
     ended = tmp_path / "ended"

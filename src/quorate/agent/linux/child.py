@@ -24,6 +24,8 @@ from typing import IO
 
 from quorate.agent.linux.output import Lines, Output
 
+#: Seconds between two looks at whether the last of a group is gone.
+_POLL = 0.1
 _CHUNK = 64 * 1024
 #: Reads that empty a pipe after its process has ended; more would serve somebody else who still writes into it.
 _LAST_READS = 32
@@ -142,6 +144,15 @@ class Child:
         # Only once its leader was reaped: before, waiting for the group could take the leader's exit code away.
         self._group_left = self._group_left and _group_exists(self._process.pid)
         return self._group_left
+
+    async def leaves_behind(self, patience: float) -> bool:
+        """Whether something that it has started outlives it by so many seconds."""
+        until = self._loop.time() + patience
+        while self.still_there():
+            if self._loop.time() >= until:
+                return True
+            await asyncio.sleep(_POLL)
+        return False
 
     def close_pipes(self) -> None:
         """Listen no more."""

@@ -74,6 +74,13 @@ class LinuxMachine:
             raise CommandHung(
                 f"{_shown(argv)} said nothing for {silence:g} s and was ended", still_there=child.still_there
             )
+        if await child.leaves_behind(silence):
+            # As drbdadm does, which gives its drbdsetup five seconds: the next one would only hang beside it.
+            child.end(_ENDING)
+            raise CommandHung(
+                f"{_shown(argv)} ended, and what it has started is there {silence:g} s later: {said[1][-_SHOWN:]}",
+                still_there=child.still_there,
+            )
         completed = Completed(child.exit_code.result(), *said)
         if self._could_not_run(completed.exit_code, completed.stderr):
             raise CommandNotFound(f"{argv[0]} cannot be run: {completed.output}")
