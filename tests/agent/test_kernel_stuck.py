@@ -17,6 +17,8 @@ from quorate.api.storage import ReplicatedStoragePool
 from quorate.api.storage.configuration import Replication
 from quorate.api.storage.rv import ReplicatedVolume
 from quorate.engine.simulation import Simulation, run
+from quorate.explain.listing import fetch
+from quorate.explain.story import tell
 from quorate.lab import faults
 from quorate.lab.layout import Layout
 from tests.agent.replica.test_life import spied
@@ -49,6 +51,12 @@ def test_a_node_whose_commands_hang_takes_nothing_new_and_says_so(
                 assert conditions.find(found.status.conditions, Schedulable).reason == "KernelStuck"  # type: ignore[union-attr]
                 pool = (await lab.store.list(ReplicatedStoragePool)).items[0]
                 assert [each.node_name for each in pool.status.eligible_nodes if each.kernel_stuck] == [node]
+                story_told = tell(await fetch(lab.store, lab.sim.clock.now()), "v", lab.sim.clock.now())
+                assert story_told is not None
+                troubled = {
+                    each.node for each in story_told.replicas for one in each.troubles if "reboot it" in one.remedy
+                }
+                assert troubled == ({node} if hanging == "drbdsetup down" else set())  # else its replica is gone by now
                 await lab.sleep(900)
                 assert sum(said.startswith(hanging) for where, said in commands.ran if where == node) == 1
                 lab.cluster.inject(faults.Release(node))

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from random import Random
 
-from quorate.api import conditions
+from quorate.api import conditions, longhorn, names
+from quorate.api.conditions.inventory import KernelStuck
 from quorate.api.conditions.rv import PublishSucceeded, StatusLost
 from quorate.api.scalars import ReplicaName
 from quorate.api.storage.datamesh import StepStatus, Transition
@@ -15,7 +16,7 @@ from quorate.api.storage.llv import LogicalVolumePhase
 from quorate.api.storage.rv import AttachSource
 from quorate.api.struct import Struct
 from quorate.explain.listing import Listing
-from quorate.explain.troubles import OF_ATTACHMENTS, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
+from quorate.explain.troubles import OF_ATTACHMENTS, OF_NODES, OF_REPLICAS, OF_VOLUMES, Trouble, troubles
 from quorate.explain.whereabouts import Candidate, candidates
 from quorate.placement import layout_of, text
 from quorate.volumes import effective, resize, transitions
@@ -107,7 +108,7 @@ def tell(listing: Listing, name: str, now: datetime) -> VolumeStory | None:
         published_on=tuple(status.published_on) if status is not None else (),
         troubles=troubles(status.conditions, OF_VOLUMES) if status is not None else (),
         waits=tuple(_waits(view, now)),
-        replicas=tuple(_replica(view, replica, disks) for replica in view.replicas),
+        replicas=tuple(_replica(listing, view, replica, disks) for replica in view.replicas),
         losses=tuple(_losses(view)),
     )
 
@@ -119,7 +120,7 @@ def tell_replica(listing: Listing, name: str) -> ReplicaStory | None:
     replica = view.replica(ReplicaName(name)) if view is not None else None
     if view is None or replica is None:
         return None
-    return _replica(view, replica, disks_of(listing, view.rsp) if view.rsp is not None else {})
+    return _replica(listing, view, replica, disks_of(listing, view.rsp) if view.rsp is not None else {})
 
 
 def _size(view: VolumeView) -> str:
@@ -239,7 +240,7 @@ def _step(transition: Transition) -> str:
     return next((each.message or each.name for each in transition.steps if each.status is StepStatus.ACTIVE), "")
 
 
-def _replica(view: VolumeView, replica: ReplicaView, disks: Mapping[str, Disk]) -> ReplicaStory:
+def _replica(listing: Listing, view: VolumeView, replica: ReplicaView, disks: Mapping[str, Disk]) -> ReplicaStory:
     listed = view.eligible(replica.node_name)
     member = replica.member
     spec = replica.replica.spec
@@ -253,9 +254,16 @@ def _replica(view: VolumeView, replica: ReplicaView, disks: Mapping[str, Disk]) 
         phase=replica.replica.status.phase or "",
         state=_state(view, replica),
         said_by=tuple(state.said_by),
-        troubles=troubles(replica.replica.status.conditions, OF_REPLICAS),
+        troubles=(*troubles(replica.replica.status.conditions, OF_REPLICAS), *_of_its_node(listing, replica)),
         candidates=candidates(view, replica.name, disks),
     )
+
+
+def _of_its_node(listing: Listing, replica: ReplicaView) -> tuple[Trouble, ...]:
+    """That commands hang in its node's kernel: what is asked of the replica may wait for that."""
+    node = listing.get(longhorn.Node, replica.node_name or "", names.NAMESPACE)
+    stuck = conditions.find(node.status.conditions, KernelStuck) if node is not None else None
+    return troubles((stuck,), OF_NODES) if stuck is not None else ()
 
 
 def _state(view: VolumeView, replica: ReplicaView) -> str:

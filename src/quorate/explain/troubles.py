@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Final
 
-from quorate.api.conditions import rv, rva, rvr
+from quorate.api.conditions import inventory, rv, rva, rvr
 from quorate.api.conditions.catalogue import declared_in
 from quorate.api.conditions.declaration import Reason
 from quorate.api.meta import Condition, ConditionStatus
@@ -14,7 +14,8 @@ from quorate.api.struct import Struct
 
 #: True is the bad news.
 _FEARED: Final = frozenset(
-    condition.__name__ for condition in (rv.DualPrimaryLinkLost, rv.StatusLost, rvr.DiskIOSuspended)
+    condition.__name__
+    for condition in (rv.DualPrimaryLinkLost, rv.StatusLost, rvr.DiskIOSuspended, inventory.KernelStuck)
 )
 #: False is no news: nobody uses it here.
 _NO_NEWS: Final = frozenset(
@@ -40,6 +41,7 @@ def _reasons(module: ModuleType) -> Mapping[tuple[str, str], Reason]:
 OF_VOLUMES: Final = _reasons(rv)
 OF_REPLICAS: Final = _reasons(rvr)
 OF_ATTACHMENTS: Final = _reasons(rva)
+OF_NODES: Final = _reasons(inventory)
 
 
 def troubles(conditions: Iterable[Condition], reasons: Mapping[tuple[str, str], Reason]) -> tuple[Trouble, ...]:

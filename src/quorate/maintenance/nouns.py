@@ -95,6 +95,8 @@ class NodeInfo:
     #: It may be worked on whatever the limits say: described, it is DOWN; live, its silence is past its grace and no
     #: fresh peer is in touch with a replica on it.
     surely_down: bool = False
+    #: Commands hang in its kernel: nothing but a reboot ends them.
+    stuck: bool = False
     markers: tuple[Marker, ...] = ()
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate.api import core, labels, names
+from quorate.api import core, labels, longhorn, names
 from quorate.api.annotation_keys import BROKER_ID
 from quorate.api.baremetal import Drive
 from quorate.api.baremetal.drive import DriveSpec, DriveStatus, Presence
 from quorate.api.core import Lease
 from quorate.api.core.lease import LeaseSpec
+from quorate.api.longhorn.node import StuckCommand
 from quorate.api.maintenance.action import HostState, Marker
 from quorate.api.maintenance.broker_config import BrokerConfigSpec
 from quorate.api.meta import MicroTime, NodeName, ObjectMeta, Resource, VolumeName
@@ -302,3 +303,17 @@ def test_much_is_looked_at_in_slices(monkeypatch: Any) -> None:
         assert len(cluster.source._notes.open.volumes) == 5
 
     playing(main, volumes=7)
+
+
+def test_a_node_in_whose_kernel_commands_hang_is_known_as_such_until_they_end() -> None:
+    def main(cluster: Cluster) -> None:
+        inventory = longhorn.Node(metadata=ObjectMeta(name="n1", namespace=names.NAMESPACE))
+        hangs = StuckCommand(work="resource v0", command="drbdsetup down v0", since=cluster.sim.clock.now())
+        cluster.put(replace(inventory, status=replace(inventory.status, stuck_commands=(hangs,))))
+        assert cluster.settle() == 1
+        assert [node.host for node in cluster.model.nodes() if node.stuck] == ["n1"]
+        cluster.put(inventory)
+        assert cluster.settle() == 1
+        assert not any(node.stuck for node in cluster.model.nodes())
+
+    playing(main)

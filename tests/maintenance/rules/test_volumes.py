@@ -13,7 +13,7 @@ from quorate.api.struct import replace as changed
 from quorate.maintenance.messages import Action
 from quorate.maintenance.nouns import DriveId, DriveInfo, GroupInfo, MemberFacts, VDiskInfo, VolumeFacts
 from quorate.maintenance.rules import may_extend
-from quorate.maintenance.rules.stranded import suspended_note
+from quorate.maintenance.rules.stranded import stuck_note, suspended_note
 from tests.maintenance.rules.making import DOWN, FORCE, KEEP, MAX, NOW, UP, Scene, granted, part, replace_devices
 
 ALLOW, DISALLOW, TEMP = StatusCode.ALLOW, StatusCode.DISALLOW, StatusCode.DISALLOW_TEMP
@@ -342,3 +342,13 @@ def test_whoever_may_reboot_a_host_on_which_io_stands_still_is_told_how() -> Non
     assert "quorate node shutdown" in note
     assert suspended_note(made.model, [changed(reboot, host="h2")]) == "", "it stands still on h1 alone"
     assert suspended_note(scene(both(attached=(1,))).model, [reboot]) == ""
+
+
+def test_whoever_may_reboot_a_host_in_whose_kernel_commands_hang_is_told_that_nothing_else_helps() -> None:
+    made = scene(both())
+    made.node(1, stuck=True)
+    reboot = Action(type=ActionType.SHUTDOWN_HOST, host="h1", duration=60)
+    note = stuck_note(made.model, [reboot])
+    assert "in the kernel of h1" in note
+    assert "cut the power" in note
+    assert stuck_note(made.model, [changed(reboot, host="h2")]) == ""

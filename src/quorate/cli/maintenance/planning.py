@@ -58,6 +58,7 @@ def plan(
         if answer.blocked:
             click.echo(f"{len(answer.blocked)} cannot go for now:")
             show_refusals(answer.blocked)
+        _show_note(answer.status)
 
     show(answer, output, lines)
 
@@ -95,6 +96,7 @@ def ok_to_stop(
         click.echo(f"{len(answer.hosts)} hosts may stop together; at most {answer.upper_bound} could", err=True)
         if hosts:
             show_refusals(answer.refused)
+        _show_note(answer.status)
 
     show(answer, output, lines)
 
@@ -109,6 +111,11 @@ def _asked(
         tenant_policy=tenant_policy(ignore_tenants),
         duration=duration,
     )
+
+
+def _show_note(status: wire.Status) -> None:
+    if status.reason:
+        click.echo(status.reason, err=True)
 
 
 def _names(hosts: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from quorate.maintenance.evaluation import Evaluation
 from quorate.maintenance.messages import Action, HostInfo, Permission, PermissionResponse, Status
 from quorate.maintenance.model import ClusterModel
 from quorate.maintenance.moments import later
-from quorate.maintenance.rules.stranded import stranded_note, suspended_note
+from quorate.maintenance.rules.stranded import stranded_note, stuck_note, suspended_note
 
 #: With ``Schedule``, a request so answered is kept.
 WAITING: Final = frozenset({StatusCode.ALLOW_PARTIAL, StatusCode.DISALLOW_TEMP, StatusCode.ERROR_TEMP})
@@ -72,7 +72,8 @@ def _response(
     model: ClusterModel, evaluation: Evaluation, permissions: tuple[Permission, ...], request_id: str
 ) -> PermissionResponse:
     actions = [each.action for each in permissions]
-    notes = (evaluation.reason, stranded_note(model, actions), suspended_note(model, actions))
+    told = (stranded_note(model, actions), suspended_note(model, actions), stuck_note(model, actions))
+    notes = (evaluation.reason, *told)
     return PermissionResponse(
         status=Status(code=evaluation.code, reason="; ".join(filter(None, notes))),
         request_id=request_id,

@@ -14,9 +14,10 @@ from quorate.maintenance.broker.declined import Declined
 from quorate.maintenance.broker.quotas import longest
 from quorate.maintenance.broker.validation import check_span
 from quorate.maintenance.evaluation import Refusal
-from quorate.maintenance.messages import Action, Caller, OkToStopResponse, PlanRequest, PlanResponse, Round
+from quorate.maintenance.messages import Action, Caller, OkToStopResponse, PlanRequest, PlanResponse, Round, Status
 from quorate.maintenance.moments import later
 from quorate.maintenance.planner.plan import Question, ok_to_stop, plan
+from quorate.maintenance.rules.stranded import stuck_hosts
 from quorate.maintenance.slices import Disturbed
 
 
@@ -42,7 +43,7 @@ class Planning:
             for number, hosts in enumerate(found.rounds)
         )
         return PlanResponse(
-            status=OK,
+            status=self._status(question),
             rounds=rounds,
             lower_bound=found.bound.rounds,
             lower_bound_reason=found.bound.reason,
@@ -58,7 +59,19 @@ class Planning:
                 found = await ok_to_stop(self._core.model, question, now)
             except Disturbed as error:
                 raise self._core.busy(f"{error}: ask again, or for fewer") from None
-        return OkToStopResponse(status=OK, hosts=found.hosts, upper_bound=found.at_most, refused=_told(found.refused))
+        return OkToStopResponse(
+            status=self._status(question),
+            hosts=found.hosts,
+            upper_bound=found.at_most,
+            refused=_told(found.refused),
+        )
+
+    def _status(self, question: Question) -> Status:
+        """Which of them should go first: nothing else helps them."""
+        model, asked = self._core.model, question.hosts
+        return replace(
+            OK, reason=stuck_hosts(host for host in asked if any(node.stuck for node in model.nodes_of(host)))
+        )
 
     def _question(self, asked: PlanRequest, caller: Caller) -> Question:
         owner = user_of(asked.user, caller)

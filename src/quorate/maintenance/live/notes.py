@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from quorate.api import core, names
+from quorate.api import core, longhorn, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig
 from quorate.api.core import Lease, PersistentVolumeClaim
@@ -18,6 +18,7 @@ from quorate.engine.cache import Cache
 #: What the model is made from. Somebody must watch each, so that it is cached.
 KINDS: Final[tuple[type[Resource], ...]] = (
     core.Node,
+    longhorn.Node,
     Lease,
     Drive,
     LVMVolumeGroup,
@@ -66,6 +67,7 @@ class Notes:
     def _handlers(self) -> Mapping[type[Resource], Callable[[Any], None]]:
         return {
             core.Node: self._node,
+            longhorn.Node: self._inventory,
             Lease: self._lease,
             Drive: self._drive,
             LVMVolumeGroup: self._group,
@@ -87,6 +89,10 @@ class Notes:
 
     def _node(self, node: core.Node) -> None:
         self.open.nodes[NodeName(node.name)] = None
+
+    def _inventory(self, node: longhorn.Node) -> None:
+        if node.status.stuck_commands:  # what has ended had begun, too
+            self.open.nodes[NodeName(node.name)] = None
 
     def _lease(self, lease: Lease) -> None:
         if lease.namespace == names.NAMESPACE and lease.name.startswith(_LEASE_PREFIX):

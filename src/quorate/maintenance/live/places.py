@@ -36,6 +36,8 @@ class NodeView:
     #: No fresh peer is in touch with any replica on it.
     out_of_touch: bool
     grace: Duration
+    #: Commands hang in its kernel.
+    stuck: bool = False
 
 
 def node_info(number: int, view: NodeView, now: datetime, markers: tuple[Marker, ...]) -> NodeInfo:
@@ -52,6 +54,7 @@ def node_info(number: int, view: NodeView, now: datetime, markers: tuple[Marker,
         start_time=_start_time(view.lease),
         services=(STORAGE,) if view.holds_disks else (DYNAMIC,),
         surely_down=not view.fresh and view.out_of_touch and grace_left(view.machine, view.grace, now) == 0.0,
+        stuck=view.stuck,
         markers=markers,
     )
 

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from quorate.api import core, names
+from quorate.api import core, longhorn, names
 from quorate.api.baremetal import Drive
 from quorate.api.cluster_config import ClusterConfig, ClusterConfigSpec
 from quorate.api.core import Lease, PersistentVolumeClaim
@@ -243,6 +243,7 @@ class LiveSource:
         if machine is None:
             return
         here = self._volumes_on.get(node, ())
+        inventory = reader.get(longhorn.Node, node, names.NAMESPACE)
         view = places.NodeView(
             machine=machine,
             lease=reader.get(Lease, names.agent_lease(node), names.NAMESPACE),
@@ -250,6 +251,7 @@ class LiveSource:
             holds_disks=bool(reader.find(LVMVolumeGroup, GROUPS_ON, node)),
             out_of_touch=all(node in self._out_of_touch[volume] for volume in here),
             grace=config.grace_periods.node_not_ready,
+            stuck=inventory is not None and bool(inventory.status.stuck_commands),
         )
         number = self.names.nodes.of(node)
         info = places.node_info(number, view, self._clock.now(), self._markers.get(f"{_NODE_ITEM}{number}", ()))

@@ -7,6 +7,8 @@ permission to end.
 
 Uses that cannot end: a device in use whose I/O is suspended. The machine's last sync waits for its dirty pages, for
 ever, if nobody fails the device before (``quorate.agent.shutdown``).
+
+Commands that hang in a host's kernel: only its reboot ends them, and it may have to be forced.
 """
 
 from __future__ import annotations
@@ -59,6 +61,29 @@ def suspended_note(model: ClusterModel, permitted: Iterable[Action]) -> str:
         " use `systemctl reboot` or `poweroff` where quorate-shutdown.service is enabled, or run `quorate node"
         " shutdown` on the host before. What was not acknowledged is lost to its writer either way"
     )
+
+
+def stuck_note(model: ClusterModel, permitted: Iterable[Action]) -> str:
+    """For the person who is granted these actions, or asks; empty: no command hangs in the kernel of these hosts."""
+    return stuck_hosts(
+        dict.fromkeys(node.label for action in permitted for node in _nodes(model, action) if _hangs(node))
+    )
+
+
+def stuck_hosts(hosts: Iterable[str]) -> str:
+    """The same, of hosts that are known to be so."""
+    told = list(hosts)
+    if not told:
+        return ""
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return (
+        f"commands hang in the kernel of {', '.join(told[:_NAMED])}{more}: nothing but a reboot ends them. Drain, then"
+        " reboot; if that does not end by itself, cut the power (KernelStuck of nodes.longhorn.io says which commands)"
+    )
+
+
+def _hangs(node: NodeItem) -> bool:
+    return node.info is not None and node.info.stuck
 
 
 def _is_stranded(group: GroupItem, leaving: Iterable[int]) -> bool:
