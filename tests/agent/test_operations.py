@@ -333,3 +333,44 @@ def test_a_range_beyond_the_end_is_cut_and_one_wholly_beyond_needs_nothing() -> 
 def test_a_write_that_fails_fails_it() -> None:
     said = outcome("operation zero", "uid-1", exit_code=1, output="No space")
     assert ruled(case(kernel(), kind=ZERO, part=PART, phase=RUNNING, outcome=said)).status.phase is FAILED
+
+
+HEALTHY = kernel("UpToDate", links=(link(1), link(2)))
+
+
+def renewal(status: DrbdStatus | None = HEALTHY, **more: Any) -> Case:
+    return case(status, kind=OperationType.RENEW_ACTIVITY_LOG, **more)
+
+
+def test_a_log_is_renewed_by_parting_first_and_detaching_then() -> None:
+    """In the other order, connected to a Primary, the disk could not be attached again (facts: k4_a 1, k4_d 1')."""
+    assert rule(renewal(), NOW).status.phase is RUNNING
+    ruling = rule(renewal(phase=RUNNING, begun=True), NOW)
+    assert commands(ruling.steps) == [
+        "drbdsetup disconnect pvc-1 1",
+        "drbdsetup disconnect pvc-1 2",
+        "drbdsetup detach 1000",
+        "drbdadm adjust pvc-1",
+    ]
+    back = outcome("operation back", "uid-1", exit_code=0)
+    assert rule(renewal(phase=RUNNING, begun=True, outcome=back), NOW).status.phase is SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param(kernel("UpToDate", links=(link(1), link(2)), role="Primary"), id="in use here"),
+        pytest.param(kernel("UpToDate", links=(link(1), link(2, "Connecting"))), id="a link is down"),
+        pytest.param(kernel("Outdated", links=(link(1), link(2))), id="not up to date"),
+        pytest.param(kernel("UpToDate", links=(link(1), link(2)), quorum=False), id="no quorum"),
+        pytest.param(None, id="not up"),
+    ],
+)
+def test_a_log_is_not_renewed_where_that_costs_something(status: DrbdStatus | None) -> None:
+    assert rule(renewal(status), NOW).status.phase is PENDING
+    begun = rule(renewal(status, phase=RUNNING, begun=True), NOW)
+    assert (begun.status.phase, commands(begun.steps)) == (FAILED, [])
+
+
+def test_a_renewal_that_another_agent_began_is_not_repeated() -> None:
+    assert rule(renewal(phase=RUNNING), NOW).status.phase is FAILED

@@ -263,6 +263,8 @@ class FakeMachine:
     def _dd(self, words: tuple[str, ...]) -> Completed:
         given = dict(word.split("=", 1) for word in words)
         lv = self._at(given["of"])
+        if given.get("count") == "8" and given["bs"] == "4096":
+            return self._place_of_log(lv, given)
         if given.get("if") != "/dev/zero":
             return self._write(lv, 0, 1, FILE)
         block = int(given["bs"])
@@ -270,6 +272,14 @@ class FakeMachine:
         if start + count > lv.size:
             return Completed(1, "", f"dd: error writing '{given['of']}': No space left on device")
         return self._write(lv, start // MIB, -(-count // MIB), ZEROS)
+
+    def _place_of_log(self, lv: Lv, given: dict[str, str]) -> Completed:
+        """Eight blocks before the last of a device: where DRBD looks for its activity log."""
+        places = [(lv, given["seek"]), *([(self._at(given["if"]), given["skip"])] if "skip" in given else [])]
+        for device, place in places:
+            if int(place) != device.size // 4096 - 9:
+                self.violations.append(f"block {place} of {device.name} is not where a log is")
+        return Completed(0, "")
 
     def _sha512sum(self, words: tuple[str, ...]) -> Completed:
         return Completed(0, f"{CHECKSUM}  {words[0]}\n")

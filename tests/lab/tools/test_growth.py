@@ -137,6 +137,42 @@ def test_a_member_that_grew_attaches_after_a_power_loss_if_it_has_a_log(
             assert '"unclean"' in three.nodes[n].run("drbdadm dump-md r", expect=1).output
 
 
+COPY = "dd if=/dev/vg0/r of=/dev/vg0/r bs=4096 skip={} seek={} count=8 iflag=direct oflag=direct conv=notrunc,fsync"
+
+
+def grown_with_log(three: Three) -> None:
+    """k4_c (8): the log copied on each member after its disk has grown, and before DRBD does."""
+    three.extend(64)
+    for node in three.nodes.values():
+        node.run(COPY.format(32 * 256 - 9, 64 * 256 - 9))
+    three.nodes[1].run("drbdadm -- --assume-clean resize r")
+
+
+def test_a_log_that_was_copied_before_the_resize_leaves_no_moment_without_one(three: Three) -> None:
+    grown_with_log(three)
+    assert [three.has_log(n) for n in three.nodes] == [True] * 3
+    three.write(0)
+    three.lose_power(3, 2, 1)
+    said = [three.up(n) for n in three.nodes]
+    assert [each.exit_code for each in said] == [0] * 3
+    assert not any(REFUSED in each.output for each in said)
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+def test_what_became_active_after_the_copy_is_in_it_only_if_it_is_renewed(three: Three, renewed: bool) -> None:
+    """Not recorded so, but what follows from it: a log is written when an extent *becomes* active, and not again."""
+    three.extend(64)
+    three.nodes[1].run(COPY.format(32 * 256 - 9, 64 * 256 - 9))
+    three.write(16)
+    three.nodes[1].run("drbdadm -- --assume-clean resize r")
+    if renewed:
+        three.nodes[1].run("drbdsetup disk-options 7 --al-extents=1236 && drbdsetup disk-options 7 --al-extents=1237")
+    three.write(16)
+    three.lose_power(1)
+    marked = "Marked additional 56 MB" if renewed else "Marked additional 28 MB"
+    assert marked in three.up(1).output
+
+
 def test_detach_and_attach_while_connected_to_a_primary_is_refused_at_once(three: Three) -> None:
     three.grow()
     three.nodes[3].run("drbdadm detach r")

@@ -18,6 +18,8 @@ from quorate.agent.lvm.filtering import lvm, lvm_without_discards
 from quorate.agent.lvm.seen import NEW, SeenVolume
 from quorate.agent.machine import FileBeneath
 from quorate.agent.steps import LVM, Run, lvm_of
+from quorate.api.meta import Bytes
+from quorate.drbd.metadata import BLOCK, log_blocks
 
 # Purposes: the outcome of the last command of each is remembered.
 CREATE: Final = "create"
@@ -28,6 +30,7 @@ CHECKSUM: Final = "checksum"
 COMPARE: Final = "compare"
 TAG: Final = "tag"
 EXTEND: Final = "extend"
+TAKE_LOG: Final = "take-log"
 ACTIVATE: Final = "activate"
 REMOVE: Final = "remove"
 GROUP: Final = "group"
@@ -84,6 +87,17 @@ def extend(volume: SeenVolume, size: int, extents: Iterable[str] = ()) -> Run:
     """Make it larger, all or nothing; of these extents, if any are named, and no others."""
     command = ("lvextend", "--size", f"{size}b", volume.place, *extents)
     return _change(EXTEND, str(size), _with_pool(volume), *command)
+
+
+def copy_log(source: str, source_size: int, destination: str, size: int) -> Run:
+    """Copy the activity log at the end of a device to the same place before the end of another, or of what is new.
+
+    Whatever comes of it, what follows is done: whether there is a log is looked at when DRBD has grown.
+    """
+    (first, count), (place, _) = log_blocks(Bytes(source_size)), log_blocks(Bytes(size))
+    where = (f"if={source}", f"of={destination}", f"bs={BLOCK}", f"skip={first}", f"seek={place}", f"count={count}")
+    how = ("iflag=direct", "oflag=direct", "conv=notrunc,nocreat,fsync", "status=none")
+    return Run(("dd", *where, *how), TAKE_LOG, str(size), accept=tuple(range(256)))
 
 
 def remove(volume: SeenVolume) -> Run:

@@ -19,7 +19,8 @@ the replica and a tag on the volume itself, which outlives the API's memory and 
 |                         | phase Resizing, no spare                | ``lvcreate``                                    |
 |                         | a spare                                 | zeroed                                          |
 |                         | a spare that was zeroed                 | tags, ``lvremove``, ``lvextend``; the disk that |
-|                         |                                         | grows last (``_held_back``) when all answer     |
+|                         |                                         | grows last (``_held_back``) when all answer.    |
+|                         |                                         | DRBD's log is taken along (``_log_taken``)      |
 | more than reported      | the tag says so                         | reported                                        |
 |                         | otherwise                               | not our doing: reported, not known to be zero   |
 | less than reported      |                                         | cut back to find metadata: reported as it is    |
@@ -55,7 +56,7 @@ from quorate.api.conditions.lvm import LogicalVolumeFailure as Failure
 from quorate.api.meta import Bytes
 from quorate.api.storage.llv import LogicalVolumePhase, LVMLogicalVolumeStatus
 from quorate.api.struct import replace
-from quorate.drbd.metadata import usable_size
+from quorate.drbd.metadata import BLOCK, log_blocks, usable_size
 
 #: Seconds after which a volume that must wait for DRBD is looked at again.
 LOOK_AT_DRBD: Final = 5.0
@@ -133,7 +134,8 @@ def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus,
         if (held := _held_back(piece, now)) is not None:
             return held
         # What is not written in a thin pool reads as zero.
-        work = piece.light(_announced(volume, size), step)
+        log = _log_taken(piece, volume, volume.path, size)
+        work = piece.light(_announced(volume, size), *_former_log_zeroed(piece, volume), step, *log)
         return attempt(piece, piece.status, work, now, still_usable=True)
     return _with_zeroed_extents(piece, volume, size, now)
 
@@ -158,7 +160,11 @@ def _with_zeroed_extents(piece: Piece, volume: SeenVolume, size: int, now: datet
     if (held := _held_back(piece, now)) is not None:
         return held
     work = piece.light(
-        _announced(volume, size), commands.discard_new(spare), commands.extend(volume, size, spare.extents)
+        _announced(volume, size),
+        *_former_log_zeroed(piece, volume),
+        *_log_taken(piece, volume, spare.path, spare.size),
+        commands.discard_new(spare),
+        commands.extend(volume, size, spare.extents),
     )
     return attempt(piece, piece.status, work, now, still_usable=True)
 
@@ -168,6 +174,33 @@ def _announced(volume: SeenVolume, size: int) -> Run:
     ahead = (end_tag(volume.size),) if METADATA_TAG in volume.tags else ()
     outdated = (tag for tag in growing_tags(volume.tags) if tag != growing_tag(size))
     return commands.retag(volume.group, volume.name, add=(*ahead, growing_tag(size)), remove=outdated)
+
+
+def _log_taken(piece: Piece, volume: SeenVolume, path: str, size: int) -> tuple[Run, ...]:
+    """Put a copy of DRBD's activity log where it will look for one once it has grown: at the end of what is new.
+
+    DRBD takes its superblock and bitmaps along, and no log; and without one a member that loses its power is refused
+    (facts: drbd9-races, k4; (8) is this). It cannot have grown yet, so that nobody else writes there. What becomes
+    active meanwhile is not in the copy: ``replica.activity_log`` has the log renewed as soon as DRBD has grown. If it
+    cannot be copied the log is found missing then.
+    """
+    if METADATA_TAG not in volume.tags or _metadata_end(piece, volume) != volume.size:
+        return ()
+    return (commands.copy_log(volume.path, volume.size, path, size),)
+
+
+def _former_log_zeroed(piece: Piece, volume: SeenVolume) -> tuple[Run, ...]:
+    """A copy at an end that DRBD never came to: it becomes a part of the volume, and is not alike on all members."""
+    if METADATA_TAG not in volume.tags or _metadata_end(piece, volume) == volume.size:
+        return ()
+    first, count = log_blocks(Bytes(volume.size))
+    return (commands.zeros(volume.path, first * BLOCK, count * BLOCK, commands.TAKE_LOG, about=str(volume.size)),)
+
+
+def _metadata_end(piece: Piece, volume: SeenVolume) -> int:
+    """The size at whose end DRBD has its metadata: it has not followed all growths, if an earlier one is noted."""
+    written = None if piece.replica is None else piece.replica.status.drbd.actual.backing_size
+    return volume.size if written is None else min(int(written), volume.size)
 
 
 def _why_not_now(piece: Piece, volume: SeenVolume) -> str:

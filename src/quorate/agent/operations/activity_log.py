@@ -1,10 +1,8 @@
 """RenewActivityLog: a disk that grew gets the activity log that DRBD did not write (``replica.activity_log``).
 
-- Links down, disk detached, attached, links up, in this order: attaching writes a new log (k4_c 9, k4_d 11, 13).
-- A Primary cannot do that. The number of its log's extents is changed, and back: the next write of its user, wherever
-  it is, is noted in the log (k4_d 9').
-
-Never ``detach`` while connected to a Primary: without a log the disk cannot be attached again (k4_a, k4_d).
+Links down, disk detached, attached, links up, in this order: attaching writes a new log (k4_c 9, k4_d 11, 13). Never
+``detach`` while connected to a Primary: without a log the disk cannot be attached again (k4_a, k4_d). A Primary can do
+none of that: the next write of its user makes its log.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ from quorate.drbd.resource_file import linked_peers
 
 RENEW: Final = f"{PURPOSE} renew"
 BACK: Final = f"{PURPOSE} back"
-#: What DRBD has by default, and another number: any will do.
-_AL_EXTENTS: Final = (1236, 1237)
 
 
 def begin(case: Case, now: datetime) -> Ruling:
@@ -49,13 +45,8 @@ def go_on(case: Case, now: datetime) -> Ruling:
 
 
 def commands(case: Case) -> tuple[Run, ...]:
-    """By its role."""
+    """In one piece of work: nothing else is done to the resource meanwhile."""
     minor = case.config.device_minor
-    if is_primary(case.status):
-        sizes = zip(_AL_EXTENTS, (RENEW, BACK), strict=True)
-        return tuple(
-            _drbdsetup(case, purpose, "disk-options", minor, f"--al-extents={size}") for size, purpose in sizes
-        )
     parting = (_drbdsetup(case, RENEW, "disconnect", case.resource, peer.node_id) for peer in linked_peers(case.config))
     attach = ("drbdadm", "-c", case.file, "adjust", case.resource)
     return (
@@ -74,8 +65,8 @@ def _obstacle(case: Case) -> str:
     status, shown = case.status, device(case.status)
     if status is None or shown is None:
         return "the resource is not up"
-    if case.config.primary and not is_primary(status):
-        return "it is about to be Primary"
+    if case.config.primary or is_primary(status):
+        return "it is in use here, or about to be"
     if disk_state(status) != DiskState.UP_TO_DATE or not shown.quorum or status.suspended:
         return f"the own disk is {disk_state(status)}, with{'' if shown.quorum else 'out'} quorum"
     if not all_established(case.config, status):

@@ -33,7 +33,8 @@ RECOUNT = "recount"
 MEET = "meet"
 NOTE_PLACE = "note-place"
 READ_LOG = "read-log"
-WRITE_BACK = "write-back"
+RENEW_LOG = "renew-log"
+RESTORE_LOG = "restore-log"
 REJOIN = "rejoin"
 INVALIDATE = "invalidate"
 PART = "part"
@@ -230,20 +231,27 @@ def read_log(view: View, backing_size: int, about: str) -> tuple[Run, ...]:
     Not through the page cache: it would show for ever what was read first.
     """
     noted = Run(("drbdsetup", "check-resize", str(view.config.device_minor)), NOTE_PLACE, about, accept=_ANY)
-    return (noted, _copied(view.config.disk or "", "", *log_blocks(Bytes(backing_size)), READ_LOG, about))
+    first, count = log_blocks(Bytes(backing_size))
+    place = (f"if={view.config.disk}", f"bs={BLOCK}", f"skip={first}", f"count={count}")
+    return (noted, Run(("dd", *place, "iflag=direct", "status=none"), READ_LOG, about))
 
 
-def write_back(minor: int, size: int, purpose: str, about: str) -> Run:
-    """Read the last block of the volume, and write what was read: by that an extent of the new space is in the log."""
-    device = f"/dev/drbd{minor}"
-    return _copied(device, device, size // BLOCK - 1, 1, purpose, about)
+def renew_log(view: View, about: str) -> Run:
+    """Have DRBD take no extent for active any more: the next write, wherever it is, is noted in the log.
+
+    It does so when the number of the log's extents changes, to whatever.
+    """
+    return _log_extents(view, 1236, RENEW_LOG, about)
 
 
-def _copied(source: str, destination: str, first: int, count: int, purpose: str, about: str) -> Run:
-    """Some blocks, from a device to itself, or to us."""
-    read = ("dd", f"if={source}", f"bs={BLOCK}", f"skip={first}", f"count={count}", "iflag=direct", "status=none")
-    written = (f"of={destination}", f"seek={first}", "oflag=direct", "conv=notrunc,nocreat,fsync")
-    return Run((*read, *(written if destination else ())), purpose, about)
+def restore_log(view: View, about: str) -> Run:
+    """Back to DRBD's default, which is what the file says: else the next ``adjust`` would have to do it."""
+    return _log_extents(view, 1237, RESTORE_LOG, about)
+
+
+def _log_extents(view: View, number: int, purpose: str, about: str) -> Run:
+    argv = ("drbdsetup", "disk-options", str(view.config.device_minor), f"--al-extents={number}")
+    return Run(argv, purpose, about, changes=(kernel_of(view.resource),))
 
 
 def _drbdadm(view: View, verb: str, *, purpose: str, about: str, silence: float | None = None) -> Run:

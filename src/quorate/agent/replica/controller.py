@@ -13,7 +13,6 @@ from quorate.agent.crypto import parse_crypto
 from quorate.agent.kernel_watch import KernelWatch
 from quorate.agent.memory import Outcome, Sighting
 from quorate.agent.node import KERNEL_LOOK, LVM_LOOK, ORPHANS_KEY, Node, Wake, resource_work, volume_work
-from quorate.agent.replica.activity_log import log_work
 from quorate.agent.replica.decide import Decision, decide
 from quorate.agent.replica.duty import duties, is_noted, note_work
 from quorate.agent.replica.guard import Guard, guard_work
@@ -428,8 +427,7 @@ class Replicas:
 
     def _outcomes(self, work: str, resource: str) -> dict[str, Outcome]:
         memory = self._node.memory
-        beside = (log_work(resource), force_work(resource))
-        found = {purpose: last for each in (work, *beside) for purpose, last in memory.outcomes(each).items()}
+        found = {**memory.outcomes(work), **memory.outcomes(force_work(resource))}
         for name, elsewhere in ((KERNEL_SEEN, look_work(resource)), (VOLUMES_SEEN, LVM_LOOK)):
             looked = memory.last(elsewhere, "look")
             if looked is not None:
@@ -458,7 +456,6 @@ class Replicas:
                 promise_work,
                 loss_work,
                 loss_note_work,
-                log_work,
             )
             for work in (name(resource) for name in works):
                 memory.forget(work)

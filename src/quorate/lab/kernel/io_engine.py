@@ -214,7 +214,7 @@ def _activate(backing: Backing, start: int, end: int) -> None:
     if backing.active.count_within(first, last) < last - first:
         backing.active.add(first, last)
         backing.metadata.has_log = True
-    backing.metadata.activity_log.add(first, last)
+        backing.metadata.activity_log.add(first, last)
 
 
 def _mark_lacking(replica: Device, io: Io, *, leaving_out: AbstractSet[int] = frozenset()) -> None:

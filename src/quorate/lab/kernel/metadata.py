@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import IntFlag
+from typing import Self
 
 from quorate.lab.kernel.block import BLOCK, BlockDevice
 from quorate.lab.kernel.extents import BlockSet
@@ -22,6 +23,18 @@ _SECTOR = 512
 _SUPERBLOCKS, _LOG_BLOCKS = 1, 8
 LOG_MAGIC = bytes.fromhex("69cb65a2")
 """What every block of an activity log begins with."""
+
+
+class LogBlock(bytes):
+    """A block of a log as it was read: to whoever compares bytes one like any other."""
+
+    extents: tuple[tuple[int, int], ...]
+
+    def __new__(cls, noted: BlockSet) -> Self:
+        """With the extents that were noted as active."""
+        made = super().__new__(cls, LOG_MAGIC)
+        made.extents = tuple(noted)
+        return made
 
 
 class Flag(IntFlag):
@@ -176,9 +189,17 @@ def move(device: BlockDevice, from_size: int) -> None:
 
 
 def carry_along(device: BlockDevice, metadata: Metadata) -> None:
-    """The same as the kernel does it, at a resize: no log is written, and the old superblock stays where it was."""
+    """The same as the kernel does it, at a resize: no log is written, and the old superblock stays where it was.
+
+    What lies where the log should be is the log from now on: somebody may have put a copy of the former one there.
+    """
     device.metadata[metadata.device_size] = deepcopy(metadata)
-    metadata.has_log = False
+    found = (tag for _, _, tag in device.contents.runs(*_log_of(device.size)))
+    copy = next((tag for tag in found if isinstance(tag, bytes) and tag.startswith(LOG_MAGIC)), None)
+    metadata.has_log = copy is not None
+    metadata.activity_log.clear()
+    for start, end in copy.extents if isinstance(copy, LogBlock) else ():
+        metadata.activity_log.add(start, end)
     _leave_behind(device, metadata)
     device.metadata[device.size] = metadata
 
@@ -191,14 +212,21 @@ def _leave_behind(device: BlockDevice, metadata: Metadata) -> None:
 
 
 def runs(device: BlockDevice, start: int, end: int) -> Iterator[tuple[int, int, Hashable]]:
-    """What whoever reads blocks of the device itself sees: contents, and the activity log of metadata at its end."""
-    found = find(device)
-    last = device.size // BLOCK - _SUPERBLOCKS
-    first = last - _LOG_BLOCKS if found is not None and found.has_log else last
+    """What whoever reads blocks of the device itself sees: contents, and the log of the metadata that are in use."""
+    at = max((size for size in device.metadata if size <= device.size), default=device.size)
+    found = device.metadata.get(at)
+    first, last = _log_of(at)
+    first = first if found is not None and found.has_log else last
     yield from device.contents.runs(start, min(end, max(start, first)))
-    if max(start, first) < min(end, last):
-        yield max(start, first), min(end, last), LOG_MAGIC
+    if found is not None and max(start, first) < min(end, last):
+        yield max(start, first), min(end, last), LogBlock(found.activity_log)
     yield from device.contents.runs(max(start, last), max(end, last)) if end > last else ()
+
+
+def _log_of(size: int) -> tuple[int, int]:
+    """The blocks of the log on a device of this size."""
+    last = size // BLOCK - _SUPERBLOCKS
+    return last - _LOG_BLOCKS, last
 
 
 def note_log(device: BlockDevice, offset: int, written: Hashable) -> None:

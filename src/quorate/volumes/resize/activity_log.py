@@ -1,17 +1,13 @@
 """A growth is over, and told of, when every copy would survive a power loss: when each disk has its activity log.
 
 DRBD writes none at the new end of a disk until an extent of the volume becomes active, and without one a disk is not
-attached again after a power loss (facts: drbd9-races, R and k4). Agents read it and report (``actual.activityLogAt``).
-Where it is missing:
+attached again after a power loss (facts: drbd9-races, R and k4). So agents take a copy of it along, renew it, read it
+and report (``actual.activityLogAt``).
 
-| the volume is  | and                                                | then                                        |
-|----------------|----------------------------------------------------|---------------------------------------------|
-| in use         | its user's member knows the size before the growth | its agent writes a block back, by itself    |
-|                | it does not: it grew under another version         | one member after the other, the user's last |
-| used by nobody |                                                    | one member after the other                  |
-
-The last two are a DRBDResourceOperation, one at a time, and only while all are connected, nothing is copied, nobody's
-node or drive is locked, and enough copies are left without the one whose disk is attached anew.
+Where it is missing all the same, as on members that grew under an older version, disks are attached anew, one member
+after the other, by a DRBDResourceOperation: only while all are connected, nothing is copied, nobody's node or drive is
+locked, and enough copies are left without the one whose disk is attached anew. Where the volume is in use that cannot
+be done; its agent has seen to it that the user's next write makes the log.
 """
 
 from __future__ import annotations
@@ -64,11 +60,22 @@ def hindrance(view: VolumeView) -> Wait | None:
     """What is said while a disk has no log."""
     found = lacking(view)
     if not found:
-        return None
+        return _unheard(view)
     told = f"{named(view, (each.name for each in found))} grew and would not survive a power loss yet"
     return Wait(
         "MetadataNotSafe", f"{told}: {_why_not(view, found)}", tuple(Blocker.of(each.replica) for each in found)
     )
+
+
+def _unheard(view: VolumeView) -> Wait | None:
+    """A growth that waits for the word of an agent: one of an older version never gives it."""
+    silent = unproven(view) if view.volume.status.growing_to is not None else []
+    if not silent:
+        return None
+    who = named(view, (each.name for each in silent))
+    told = f"it has grown, and is told of when the agents have found the activity log on the disks of {who}"
+    blockers = tuple(Blocker.of(each.replica) for each in silent)
+    return Wait("MetadataNotSafe", f"{told}; an agent of an older version never looks: update it there", blockers)
 
 
 def writes(view: VolumeView, now: datetime, locks: Locks) -> Iterator[Write]:
@@ -97,20 +104,9 @@ def _subject(view: VolumeView, locks: Locks) -> ReplicaView | None:
     users = {member.name for member in using(view)}
     if not users:
         return found[0] if not served(view) else None
-    if any(_writes_itself(view.replica(name)) for name in users) or any(locks(each) for each in view.members):
+    if any(locks(each) for each in view.members) or not _can_do_without_one(view):
         return None
-    secondaries = [each for each in found if each.name not in users]
-    if secondaries:
-        return secondaries[0] if _can_do_without_one(view) else None
-    return found[0]
-
-
-def _writes_itself(user: ReplicaView | None) -> bool:
-    """Whether its agent knows that the volume has grown under it, and will write into the new space."""
-    if user is None or user.report is None or not user.report.devices:
-        return True
-    known, size = user.replica.status.drbd.actual.activity_log_at, user.report.devices[0].size * 1024
-    return known is not None and int(known) < size
+    return next((each for each in found if each.name not in users), None)
 
 
 def _can_do_without_one(view: VolumeView) -> bool:
@@ -133,13 +129,9 @@ def _why_not(view: VolumeView, found: list[ReplicaView]) -> str:
     users = using(view)
     if not users:
         return "its disks are attached anew, one after the other"
-    if any(_writes_itself(view.replica(member.name)) for member in users):
-        return "a block is written back where it is in use"
-    if not _can_do_without_one(view):
-        where = ", ".join(member.node_name for member in users)
-        return f"every copy is needed while it is in use: detach it on {where} once, or write to all of it"
-    if {each.name for each in found} <= {member.name for member in users}:
-        return "its user's next write ends that"
+    where = ", ".join(member.node_name for member in users)
+    if not _can_do_without_one(view) or {each.name for each in found} <= {member.name for member in users}:
+        return f"the next write of its user on {where} ends that, and so does detaching it there once"
     return "its disks are attached anew, one after the other"
 
 
