@@ -197,6 +197,8 @@ def carry_along(device: BlockDevice, metadata: Metadata) -> None:
     found = (tag for _, _, tag in device.contents.runs(*_log_of(device.size)))
     copy = next((tag for tag in found if isinstance(tag, bytes) and tag.startswith(LOG_MAGIC)), None)
     metadata.has_log = copy is not None
+    # From here on the metadata say what lies there (``runs``).
+    device.contents.write(*_log_of(device.size), None)
     metadata.activity_log.clear()
     for start, end in copy.extents if isinstance(copy, LogBlock) else ():
         metadata.activity_log.add(start, end)
