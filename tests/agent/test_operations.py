@@ -250,7 +250,10 @@ def _still_differing(*done: str, role: str = "Secondary", peer_role: str = "Seco
 
 def test_nothing_is_copied_from_here_while_another_member_is_primary() -> None:
     """What is written there meanwhile would be sent to nobody (G: 3 of 4)."""
-    assert _still_differing("compare 1", peer_role="Primary").steps == ()
+    elsewhere = _still_differing("compare 1", peer_role="Primary")
+    assert elsewhere.steps == ()
+    # It is made anew from the copy that is in use.
+    assert elsewhere.status.phase is FAILED
     assert _still_differing("compare 1", role="Primary").steps != ()
 
 

@@ -81,7 +81,8 @@ def _with_peer(case: Case, status: DrbdStatus, peer: Peer, now: datetime) -> Rul
         purpose = _comparing_again(peer, everything=whole is not None)
         return Ruling(case.operation.status, steps=(replace(compare(case, peer), purpose=purpose),))
     if not is_primary(status) and anyone_primary(status):
-        return waiting(case, f"waiting to copy to {peer.name} until nobody writes elsewhere")
+        # Somebody has begun to use another copy since: it is that one that has to be compared with, and copied from.
+        return failed(case, now, f"{peer.name} differs, and is not copied to from here: the volume is in use elsewhere")
     if copied is None:
         return Ruling(case.operation.status, steps=(copy(case, peer),))
     if whole is None and case.operation.spec.range is None:
