@@ -100,6 +100,18 @@ def standing(view: VolumeView, number: int) -> VolumeView:
     return spoilt(view, number, change)
 
 
+def demoted(view: VolumeView, number: int) -> VolumeView:
+    """It has quorum again, and is Secondary."""
+
+    def change(found: ReplicaView) -> ReplicaView:
+        found = with_role("Secondary", quorum=True)(found)
+        status = found.replica.status.drbd.status
+        assert status is not None
+        return with_drbd(status=replace(status, suspended=False, suspended_quorum=False))(found)
+
+    return spoilt(view, number, change)
+
+
 def settled(view: VolumeView, seconds: float = 0.0) -> VolumeView:
     """After everything that is noticed has been written."""
     for _ in range(10):
@@ -256,8 +268,19 @@ def test_after_a_loss_of_quorum_copies_are_compared_before_anybody_else_is_promo
 
 def test_a_loss_whose_user_is_demoted_without_having_gone_on_is_struck_off() -> None:
     view = settled(lost(standing(used_on(0), 0), 0))
-    gone = spoilt(view, 0, with_role("Secondary", quorum=True))
+    gone = spoilt(view, 0, with_role("Secondary", quorum=False))
     assert open_ones(settled(gone)) == []
+
+
+def test_a_loss_whose_user_is_demoted_when_it_has_met_the_others_again_counts() -> None:
+    """It may have gone on before anybody looked: a demotion that waited for quorum comes at once (F1)."""
+    view = settled(lost(standing(used_on(0), 0), 0))
+    met = settled(demoted(view, 0))
+    (doubt,) = met.volume.status.comparisons
+    assert doubt.resumed
+    assert promotable(met) == {0}
+    overtaken = with_rv(view, last_promotion=Promotion(replica=ReplicaName(name(1))))
+    assert open_ones(settled(demoted(overtaken, 0))) == []
 
 
 def test_a_loss_that_is_heard_of_when_its_user_is_secondary_already_counts() -> None:

@@ -208,6 +208,73 @@ def test_a_loss_of_quorum_is_known_of_although_nobody_could_be_told(who: str) ->
     run(main, seed=5)
 
 
+@pytest.mark.parametrize("who", ["the API is away", "the controllers are killed"])
+def test_a_user_that_goes_on_and_is_demoted_before_anybody_looks_has_gone_on(who: str) -> None:
+    """Its detachment waits for the quorum (F1); the marks are erased by one more cut before anybody could see them."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            told = await CutOff.of(lab, THREE)
+            user, first, stale = told.nodes
+            lab.cluster.inject(faults.Slow(user, "drbdsetup new-current-uuid", 60.0))
+            told.cut()
+            await lab.sleep(10)
+            await told.story.detach(user)
+            await lab.sleep(3)
+            if who == "the API is away":
+                for node in told.nodes:
+                    lab.cluster.inject(faults.CutApi(node))
+            else:
+                lab.kill()
+            for node in (first, stale):
+                lab.cluster.inject(faults.Heal(user, node))
+                await lab.sleep(4)
+            await told.until_acknowledged()
+            await lab.sleep(3)
+            for node in (user, first):
+                lab.cluster.inject(faults.Cut(stale, node))
+            await lab.sleep(10)
+            lab.cluster.inject(faults.Heal())
+            await lab.sleep(10)
+            lab.cluster.inject(faults.Release())
+            if lab.controller is None:
+                lab.start()
+            await told.story.attach(stale)
+            await told.story.until_primary(stale, patience=900)
+            assert told.story.copies()[stale] == "blocked"
+            await told.story.until_calm(600)
+            assert set(told.story.copies().values()) == {"blocked"}
+
+    run(main, seed=9)
+
+
+def test_a_comparison_goes_on_when_another_good_copy_is_used_meanwhile() -> None:
+    """It was begun from the copy that was used last, and copies to nobody while another is in use."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            told = await CutOff.of(lab, THREE)
+            user, _, good = told.nodes
+            lab.cluster.inject(faults.Slow(user, "drbdsetup new-current-uuid", 60.0))
+            told.cut()
+            await lab.sleep(10)
+            await told.story.detach(user)
+            await lab.sleep(3)
+            lab.kill()
+            await told.heal()
+            await told.until_acknowledged()
+            await lab.sleep(5)
+            lab.cluster.inject(faults.Release())
+            lab.start()
+            await told.story.attach(good)
+            await told.story.until_primary(good, patience=900)
+            await told.story.until_calm(300)
+            assert set(told.story.copies().values()) == {"blocked"}
+            await lab.until_condition(Resilient)
+
+    run(main, seed=3)
+
+
 def test_a_new_generation_is_made_at_once_and_once_per_loss() -> None:
     """Before the links can heal, which try every three seconds; also for the second loss, and again for none."""
 

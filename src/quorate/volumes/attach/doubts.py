@@ -6,6 +6,7 @@
 | enough of the others are out of touch with it, and it does   | the same: it stands still, if it lives              |
 | not say so itself: its agent may be dead                     |                                                     |
 | it has quorum again, or is met again, still Primary          | the same, resumed: what was blocked is acknowledged |
+| it is demoted, and has met them again: who can tell          | the same                                            |
 | it is not Primary any more, and never went on                | struck off: nothing was acknowledged                |
 | marks between good copies                                    | Marks, or one more stale copy of one that is open   |
 | an agent makes a link anew by which marks may be lost        | the same, before it does (metUnsureAt)              |
@@ -100,10 +101,10 @@ def _lost_quorum(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | No
 
 def _counts(view: VolumeView, member: Member) -> bool:
     """Whether what it may have acknowledged counts: nobody else has been promoted, and it yields to nobody."""
-    last = view.volume.status.last_promotion
-    overtaken = last is not None and last.replica != member.name
     yields = member.returns_to is not None or younger_of_two(view.volume) == member.name
-    return not overtaken and not yields and not _has_forked(view) and len(view.diskful_members) > 1
+    return (
+        not _is_overtaken(view, member.name) and not yields and not _has_forked(view) and len(view.diskful_members) > 1
+    )
 
 
 def _has_forked(view: VolumeView) -> bool:
@@ -154,12 +155,20 @@ def _gone_on(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
         if replica is not None and replica.fresh:
             # Its last word may be that of a dead agent: somebody has to be in touch with it.
             met = any(view.connected(member.name, other.name) for other in view.diskful_members if other is not member)
-            on = replica.report is not None and replica.report.role == Role.PRIMARY and not _stands(replica) and met
+            on = met and _may_have_written(view, replica)
         else:
             on = any(_sees(view, other, member, primary=True) for other in view.diskful_members)
         if on:
             return _changed(view, known, replace(known, resumed=True))
     return None
+
+
+def _may_have_written(view: VolumeView, replica: ReplicaView) -> bool:
+    """Whether it has quorum again, and uses it; or did, before anybody looked: it may be demoted at once (F1)."""
+    report = replica.report
+    if report is None or report.suspended_quorum or not (report.devices and report.devices[0].quorum):
+        return False
+    return report.role == Role.PRIMARY or not _is_overtaken(view, replica.name)
 
 
 def _settled(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -178,12 +187,20 @@ def _settled(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
 
 
 def _never_went_on(view: VolumeView, member: Member) -> bool:
-    """Whether it is not Primary, by its own word, or another has been promoted in its place."""
+    """Whether it is not Primary, by its own word, or another has been promoted in its place.
+
+    Who was demoted when it had met the others again is not among these: ``_gone_on`` comes first.
+    """
     replica = view.replica(member.name)
     if replica is not None and replica.fresh:
         return replica.report is None or replica.report.role != Role.PRIMARY
+    return _is_overtaken(view, member.name)
+
+
+def _is_overtaken(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether another has been promoted since."""
     last = view.volume.status.last_promotion
-    return last is not None and last.replica != member.name
+    return last is not None and last.replica != name
 
 
 def _decided(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
