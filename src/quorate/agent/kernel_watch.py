@@ -136,6 +136,8 @@ class KernelWatch:
             self._keep_path(event)
         if event.kind == "resource" and event.verb == "destroy":
             self._node.memory.paths.pop(event.resource, None)
+        if event.kind == "device" and event.fields.get("quorum") == "yes":
+            self._node.memory.end_quorum_loss(event.resource)
         if event.kind == "connection" and event.fields.get("connection", CONNECTED) != CONNECTED:
             self._lost_link(event.resource)
             self._count_attempt(event)
@@ -191,6 +193,8 @@ class KernelWatch:
         memory = self._node.memory
         for resource in {*memory.link_losses, *memory.kernel}:
             self._lost_link(resource)
+        for resource in tuple(memory.quorum_losses):
+            memory.end_quorum_loss(resource)
 
     def _wake_everyone(self) -> None:
         for name in tuple(self._node.memory.kernel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -199,6 +199,11 @@ class Memory:
             known.pop(name, None)
         for some in (self.strangers, self.renewable):
             some.discard(name)
+
+    def end_quorum_loss(self, resource: str) -> None:
+        """Quorum is there again, or may have been: the next loss is another one, however soon it comes."""
+        if (loss := self.quorum_losses.get(resource)) is not None and loss.standing:
+            self.quorum_losses[resource] = replace(loss, standing=False)
 
     def has_reported(self, name: str) -> None:
         """Nothing of a resource waits to be reported any more."""

@@ -228,7 +228,9 @@ class QuorumLossWatch:
                 continue
             if resource not in node.memory.quorum_losses:
                 # A torn note tells that there was one, and no more.
-                node.memory.quorum_losses[resource] = loss or QuorumLoss(at=node.clock.now(), standing=False)
+                node.memory.quorum_losses[resource] = loss or QuorumLoss(at=node.clock.now())
+                # Quorum may have come back since, and be lost again: what was made for that loss is no good for this.
+                node.memory.end_quorum_loss(resource)
                 sighting.saw(text, marks=marks)
                 Wake(node.quorum, Key("", resource))()
                 Wake(node.volumes, Key("", resource))()
