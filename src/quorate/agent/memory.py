@@ -146,6 +146,8 @@ class Memory:
         self.link_rules: dict[str, LinkRules] = {}
         #: By resource: since when bits have been seen against peers that are as good as the own copy.
         self.marked_since: dict[str, datetime] = {}
+        #: Resources that this agent has seen without such bits: others may have stood long before it was started.
+        self.seen_unmarked: set[str] = set()
         #: Resources that are to be looked at again, because bits may have come without a word.
         self.second_looks: set[str] = set()
         #: By resource: when it was last looked at only because a resync makes progress, by the monotonic clock.
@@ -197,7 +199,7 @@ class Memory:
             self.attempts,
         ):
             known.pop(name, None)
-        for some in (self.strangers, self.renewable):
+        for some in (self.strangers, self.renewable, self.seen_unmarked):
             some.discard(name)
 
     def end_quorum_loss(self, resource: str) -> None:
@@ -212,6 +214,7 @@ class Memory:
     def has_no_marks(self, name: str) -> None:
         """No bits stand against a good peer of a resource any more."""
         self.marked_since.pop(name, None)
+        self.seen_unmarked.add(name)
 
     def file(self, path: str) -> Sighting[str]:
         """What is known of a file."""

@@ -275,6 +275,34 @@ def test_a_comparison_goes_on_when_another_good_copy_is_used_meanwhile() -> None
     run(main, seed=3)
 
 
+def test_an_agent_that_is_started_tells_at_once_of_marks_that_it_finds() -> None:
+    """It is the only one who shows them, and somebody else is asked for within a second of its start."""
+
+    async def main(sim: Simulation) -> None:
+        async with volume_lab(sim, FIVE) as lab:
+            told = await CutOff.of(lab, THREE)
+            user, stale, third = told.nodes
+            told.end_agent(user)
+            told.end_agent(third)
+            told.cut()
+            await lab.sleep(10)
+            await told.heal(first=2, apart=8.0)
+            await told.until_acknowledged()
+            await lab.sleep(10)
+            assert told.story.copies()[stale] != "blocked"
+            await told.story.detach(user)
+            await told.story.attach(third)
+            told.start_agent(user)
+            told.start_agent(third)
+            await told.story.until_primary(third)
+            await told.story.detach(third)
+            await told.story.attach(stale)
+            await told.story.until_primary(stale, patience=900)
+            assert told.story.copies()[stale] == "blocked"
+
+    run(main, seed=10)
+
+
 def test_a_new_generation_is_made_at_once_and_once_per_loss() -> None:
     """Before the links can heal, which try every three seconds; also for the second loss, and again for none."""
 

@@ -35,7 +35,7 @@ from quorate.agent.replica.quorum_loss import (
     loss_work,
 )
 from quorate.agent.replica.quorum_loss import note_of as loss_note_of
-from quorate.agent.replica.report import second_look
+from quorate.agent.replica.report import LONG_AGO, second_look
 from quorate.agent.replica.role import force_work
 from quorate.agent.replica.standstill import Signs, noted
 from quorate.agent.replica.view import KernelView, Text, View
@@ -305,7 +305,7 @@ class Replicas:
             progress_reported=memory.progress_reported.get(resource),
             unreported_since=memory.unreported_since.get(resource),
             held=resource in memory.promises and memory.promises[resource].held,
-            marked_since=memory.marked_since.get(resource),
+            marked_since=memory.marked_since.get(resource, None if resource in memory.seen_unmarked else LONG_AGO),
             quorum_loss=memory.quorum_losses.get(resource),
             duty_noted=not config.yields or is_noted(node, resource, config),
             elder=elder,

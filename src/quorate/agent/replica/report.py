@@ -10,7 +10,7 @@ few seconds and were seen again.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from quorate.agent.replica.kernel import disk_state, has_disk, is_diskful
@@ -24,6 +24,8 @@ from quorate.drbd.marks import marked_peers
 PROGRESS_INTERVAL = 5.0
 #: Seconds for which bits against a good peer have to stand before they are told of.
 MARKS_SETTLE = 3.0
+#: Since when bits stand that an agent finds when it is started.
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def second_look(view: View) -> Look:
