@@ -155,9 +155,29 @@ def nobody_leaves(view: VolumeView, subject: ReplicaName | None) -> Wait | None:
     return described(view)
 
 
+def has_disk(view: VolumeView, name: ReplicaName) -> bool:
+    """Whether a member has its disk, in whatever state that is; one that nobody is in touch with may."""
+    return view.state_of(name).disk not in (DiskState.DISKLESS, DiskState.FAILED)
+
+
+def compared_later(view: VolumeView, comparison: Comparison) -> frozenset[ReplicaName]:
+    """Members without a disk that another open comparison is about: this one need not wait for them."""
+    others = (each for each in view.volume.status.comparisons if each is not comparison)
+    names = {ReplicaName(name) for each in others for name in each.stale}
+    return frozenset(name for name in names if not has_disk(view, name))
+
+
 def links_are_kept(view: VolumeView) -> bool:
     """Whether no agent may part good copies."""
-    return view.rv is not None and not view.rv.deleting and not view.forming and bool(binding(view) or marks(view))
+    if view.rv is None or view.rv.deleting or view.forming:
+        return False
+    return bool(marks(view)) or any(not _is_about_lost_disks(view, each) for each in binding(view))
+
+
+def _is_about_lost_disks(view: VolumeView, comparison: Comparison) -> bool:
+    """Whether nobody who is doubtful by it has a disk: then no link with one has anything to forget."""
+    lost = [name for name in comparison.stale if not has_disk(view, ReplicaName(name))]
+    return comparison.reason is ComparisonReason.MARKS and bool(lost) and len(lost) == len(comparison.stale)
 
 
 def described(view: VolumeView) -> Wait:
@@ -185,6 +205,8 @@ def described(view: VolumeView) -> Wait:
 
 def _lacking(view: VolumeView, name: ReplicaName, amount: int) -> str:
     seen = sorted({mark.by for mark in marks(view) if mark.against == name} - {name})
+    if not has_disk(view, name):
+        return f"{named(view, [name])} has no disk, and is compared with the others when it has, or goes"
     by = f" (seen by {named(view, seen)})" if seen else ""
     lacks = f"is UpToDate and lacks {amount} KiB" if amount else "may lack something"
     return f"{named(view, [name])} {lacks} of what others have{by}"

@@ -19,7 +19,7 @@ from quorate.api.storage.rv import Comparison, ComparisonReason, Promotion
 from quorate.api.struct import replace
 from quorate.volumes import effective
 from quorate.volumes.attach.comparison import failed, finished, hindrance, look_again, reference, writes
-from quorate.volumes.attach.doubts import noticed
+from quorate.volumes.attach.doubts import WITHOUT_DISK, noticed
 from quorate.volumes.attach.guards import why_not
 from quorate.volumes.datamesh import config_of
 from quorate.volumes.stale import binding, doubtful_copies, links_are_kept, nobody_leaves, stale_copies, why_not_primary
@@ -497,3 +497,37 @@ def test_a_copy_that_stands_still_for_good_may_leave() -> None:
     behind = spoilt(found, 2, with_device(disk_state="Outdated"))
     assert nobody_leaves(behind, ReplicaName(name(2))) is None
     assert nobody_leaves(behind, ReplicaName(name(1))) is not None
+
+
+def without_disk(view: VolumeView, number: int) -> VolumeView:
+    """It is here, and its drive is gone."""
+
+    def change(found: ReplicaView) -> ReplicaView:
+        status = found.replica.status.drbd.status
+        assert status is not None
+        devices = tuple(replace(each, disk_state="Diskless") for each in status.devices)
+        return with_drbd(status=replace(status, devices=devices))(found)
+
+    return spoilt(view, number, change)
+
+
+def test_the_others_are_compared_without_a_copy_whose_disk_is_gone() -> None:
+    view = without_disk(settled(lost(used_on(0), 0)), 1)
+    loss = binding(view)[0]
+    assert noticed(view, at(WITHOUT_DISK - 1)) is None, "it may come back"
+    assert hindrance(view, loss) is not None
+    view = settled(view, WITHOUT_DISK + 1)
+    assert open_ones(view) == [("QuorumLost", name(0), ()), ("Marks", name(0), (name(1),))]
+    assert hindrance(view, view.volume.status.comparisons[0]) is None
+    assert links_are_kept(view), "the other copy may differ still"
+    # Compared: only the lost one is doubtful, and may go; if it comes back it is compared.
+    rest = with_rv(view, comparisons=view.volume.status.comparisons[1:])
+    assert settled(rest, WITHOUT_DISK + 2) is rest
+    assert doubtful_copies(rest) == {name(1)}
+    assert not links_are_kept(rest)
+    assert nobody_leaves(rest, ReplicaName(name(1))) is None
+    assert nobody_leaves(rest, ReplicaName(name(2))) is not None
+    assert hindrance(rest, rest.volume.status.comparisons[0]) is not None
+    back = with_rv(of(THREE, 0), comparisons=rest.volume.status.comparisons)
+    assert hindrance(back, back.volume.status.comparisons[0]) is None
+    assert links_are_kept(back)

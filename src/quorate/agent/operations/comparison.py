@@ -8,6 +8,9 @@ the link and making it anew would not do: members of one generation meet without
 
 A comparison that loses its link on the way ends without a word. So whatever was compared before a link was lost counts
 for nothing (``Case.losses``), and is compared again; so does an agent that was restarted. Comparing twice does no harm.
+
+A peer that has lost its disk is left out: it has nothing to compare. That it is compared when it has one again is the
+controller's affair, which has written that down before.
 """
 
 from __future__ import annotations
@@ -49,13 +52,23 @@ def go_on(case: Case, now: datetime) -> Ruling:
     """The next peer, and the next thing to be done to it."""
     if case.status is None or disk_state(case.status) != DiskState.UP_TO_DATE:
         return waiting(case, "waiting: the own disk is not UpToDate")
-    copied = 0
+    copied, skipped = 0, 0
     for peer in diskful(case.config):
+        if _has_no_disk(case.status, peer):
+            skipped += 1
+            continue
         ruling = _with_peer(case, case.status, peer, now)
         if ruling is not None:
             return ruling
         copied += _outcome(case, _copying(peer)) is not None
-    return succeeded(case, now, f"{copied} of {len(diskful(case.config))} copies differed and were made equal")
+    told = f"{copied} of {len(diskful(case.config)) - skipped} copies differed and were made equal"
+    return succeeded(case, now, f"{told}; {skipped} without a disk" if skipped else told)
+
+
+def _has_no_disk(status: DrbdStatus, peer: Peer) -> bool:
+    """Whether there is nothing to be compared. The controller lets nobody begin who would have to wait for it."""
+    theirs = device_of(status, peer)
+    return theirs is not None and theirs.peer_disk_state in (DiskState.DISKLESS, DiskState.FAILED)
 
 
 def _with_peer(case: Case, status: DrbdStatus, peer: Peer, now: datetime) -> Ruling | None:

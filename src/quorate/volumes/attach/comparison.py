@@ -42,7 +42,7 @@ from quorate.volumes.attach.turns import served, using
 from quorate.volumes.attach.two_primaries import restless
 from quorate.volumes.naming import named
 from quorate.volumes.patience import left_of
-from quorate.volumes.stale import DOUBTS, binding
+from quorate.volumes.stale import DOUBTS, binding, compared_later
 from quorate.volumes.view import ReplicaView, VolumeView
 from quorate.volumes.waits import Blocker, Wait
 
@@ -127,7 +127,7 @@ def hindrance(view: VolumeView, comparison: Comparison) -> Wait | None:
         where = ", ".join(member.node_name for member in users)
         blockers = tuple(Blocker("ReplicatedVolumeReplica", member.name) for member in users)
         return Wait("WaitingForDetach", f"it is in use on {where}", blockers)
-    return restless(view)
+    return restless(view, without=compared_later(view, comparison))
 
 
 def _elsewhere(view: VolumeView, comparison: Comparison) -> Wait | None:

@@ -10,6 +10,7 @@
 | it is not Primary any more, and never went on                | struck off: nothing was acknowledged                |
 | marks between good copies                                    | Marks, or one more stale copy of one that is open   |
 | an agent makes a link anew by which marks may be lost        | the same, before it does (metUnsureAt)              |
+| a copy in doubt has no disk, and has had none for a while    | Marks against it: it is compared by itself, if ever |
 | a copy in doubt is in use all the same                       | undecided: nothing is overwritten any more          |
 | a person says whose copy counts                              | no longer undecided                                 |
 
@@ -33,13 +34,15 @@ from quorate.api.struct import replace
 from quorate.volumes.attach.turns import using
 from quorate.volumes.datamesh import younger_of_two
 from quorate.volumes.patience import left_of
-from quorate.volumes.stale import accused_by, binding, doubtful_copies, marks, trusted
+from quorate.volumes.stale import accused_by, binding, doubtful_copies, has_disk, marks, trusted
 from quorate.volumes.view import ReplicaView, VolumeView, link_to
 
 #: Seconds after a comparison within which agents tell of marks that it left.
 SETTLING: Final = 15.0
 #: Seconds between two comparisons that only clear marks which mean nothing.
 CLEARING: Final = 3600.0
+#: Seconds for a disk that was lost with the quorum to come back, before the others are compared without it.
+WITHOUT_DISK: Final = 60.0
 
 
 def noticed(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
@@ -55,6 +58,7 @@ def noticed(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
         _usurped,
         _met_unsure,
         _marked,
+        _left_out,
         _heard,
         _unmarked,
         _cleared,
@@ -308,6 +312,32 @@ def _good_one(view: VolumeView, doubted: Member) -> ReplicaName:
     ).name
 
 
+def _left_out(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
+    """Nobody waits for a disk that may never come back: the others are compared, and it by itself, unless it goes."""
+    for known in _losses(view):
+        lost = _without_disk(view, known)
+        if not lost or left_of(WITHOUT_DISK, known.since, now) > 0:
+            continue
+        apart = Comparison(
+            revision=view.volume.status.datamesh_revision + 1,
+            reason=ComparisonReason.MARKS,
+            since=now,
+            reference=known.reference,
+            stale=lost,
+        )
+        return _with_comparison(view.volume.status, apart)
+    return None
+
+
+def _without_disk(view: VolumeView, known: Comparison) -> tuple[ReplicaName, ...]:
+    """Who has no disk to be compared, and is on no list of its own yet."""
+    if known not in binding(view) or known.undecided or known.reference not in view.members_by_name:
+        return ()
+    listed = {name for each in view.volume.status.comparisons if each is not known for name in each.stale}
+    names = {member.name for member in view.diskful_members} - {known.reference, *listed}
+    return tuple(sorted(name for name in names if view.state_of(name).up and not has_disk(view, name)))
+
+
 def _heard(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
     """Whoever shows no marks now has had none to show when the present use began."""
     last = view.volume.status.last_promotion
@@ -349,8 +379,11 @@ def _cleared(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | None:
 
 
 def look_again(view: VolumeView, now: datetime) -> float | None:
-    """Seconds until marks that mean nothing may be cleared away."""
+    """Seconds until a lost disk is waited for no more, or marks that mean nothing may be cleared away."""
     status = view.volume.status
+    waits = [left_of(WITHOUT_DISK, each.since, now) for each in _losses(view) if _without_disk(view, each)]
+    if waits:
+        return min(waits)
     if not status.compared_marks or status.comparisons or using(view):
         return None
     return min(left_of(CLEARING, each.compared_at, now) for each in status.compared_marks)

@@ -56,8 +56,11 @@ def not_now(view: VolumeView) -> Wait | None:
     return restless(view)
 
 
-def restless(view: VolumeView) -> Wait | None:
-    """Whether some member is away, or behind; None: all are connected, and nothing is being copied or compared."""
+def restless(view: VolumeView, *, without: frozenset[ReplicaName] = frozenset()) -> Wait | None:
+    """Whether some member is away, or behind; None: all are connected, and nothing is being copied or compared.
+
+    Whom it is ``without`` need not be up to date.
+    """
     away = [member.name for member in view.members if member.excused or not _is_here(view, member)]
     if away:
         return Wait("NotConnected", f"not here: {named(view, away)}", _blockers(away))
@@ -65,7 +68,8 @@ def restless(view: VolumeView) -> Wait | None:
     if apart:
         told = "; ".join(named(view, pair) for pair in apart)
         return Wait("NotConnected", f"not connected with one another: {told}", _blockers({n for p in apart for n in p}))
-    behind = [m.name for m in view.diskful_members if view.state_of(m.name).disk != DiskState.UP_TO_DATE]
+    copies = [member.name for member in view.diskful_members if member.name not in without]
+    behind = [name for name in copies if view.state_of(name).disk != DiskState.UP_TO_DATE]
     if behind:
         return Wait("WaitingForSync", f"not up to date: {named(view, behind)}", _blockers(behind))
     if view.resyncing():
