@@ -531,3 +531,8 @@ def test_the_others_are_compared_without_a_copy_whose_disk_is_gone() -> None:
     back = with_rv(of(THREE, 0), comparisons=rest.volume.status.comparisons)
     assert hindrance(back, back.volume.status.comparisons[0]) is None
     assert links_are_kept(back)
+
+
+def test_a_user_that_has_booted_and_is_not_up_yet_is_in_no_doubt() -> None:
+    view = spoilt(cut(cut(used_on(0), 0, 1), 0, 2), 0, with_drbd(status=None))
+    assert not open_ones(settled(view)), "noticed and struck off by turns, it would be written without end"

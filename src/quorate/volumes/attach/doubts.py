@@ -121,6 +121,8 @@ def _out_of_touch(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | N
     for member in view.diskful_members:
         if not member.attached or member.hidden or _of(view, member) is not None or _has_told(view, member):
             continue
+        if _never_went_on(view, member):
+            continue  # It would be struck off at once, and noticed again.
         if not _may_be_quorate(view, member) and _counts(view, member):
             return _with_doubt(view.volume.status, member, now, resumed=False, prevented=False)
     return None
