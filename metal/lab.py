@@ -16,9 +16,11 @@ from metal.journal import Journal
 from metal.machines import BLOCK, DRIVE, Machines, Running, Said, Writer, Written, block_name, block_text
 from quorate.agent.machine import Completed, FileBeneath
 from quorate.api import all_kinds
+from quorate.api.meta import NodeName
 from quorate.engine.embedded import EmbeddedStore
 from quorate.engine.simulation import Simulation
 from quorate.engine.store import Store
+from quorate.lab import faults
 from quorate.lab.cluster import Cluster
 from quorate.lab.drives import Drive, Medium
 from quorate.lab.host import HostDown
@@ -149,8 +151,19 @@ class LabMachines(Machines):
             await self.sleep(0.1)
         return False
 
+    async def _shut_down(self, node: str) -> None:
+        self.cluster.inject(faults.Shutdown(NodeName(node)))
+
     async def kill_agent(self, node: str) -> None:
         self.cluster.node(node).kill_agent()
+
+    async def stop_agent(self, node: str) -> None:
+        self.journal.tell(self.now(), node, "the agent is stopped")
+        await self.cluster.node(node).stop()
+
+    async def start_agent(self, node: str) -> None:
+        self.journal.tell(self.now(), node, "the agent is started")
+        self.cluster.node(node).start_agent(self.store)
 
     async def kill_agents_at_commands(self, nodes: Iterable[str]) -> None:
         for node in nodes:
@@ -228,6 +241,8 @@ class LabMachines(Machines):
             task.cancel()
         await asyncio.gather(*self._writers, return_exceptions=True)
         for node in self.nodes:
+            for line in self.cluster.node(node).shutdown_told:
+                self.journal.tell(self.now(), node, f"quorate node shutdown: {line}")
             if self.cluster.node(node).host.boots == 1:
                 self.journal.events(self.now(), node, "".join(self._events[node]))
             lines = await self.kernel_lines(node)

@@ -115,8 +115,19 @@ class Machines(abc.ABC):
     async def _ends(self, node: str, seconds: float) -> bool: ...
 
     @abc.abstractmethod
+    async def _shut_down(self, node: str) -> None: ...
+
+    @abc.abstractmethod
     async def kill_agent(self, node: str) -> None:
         """Kill a node's agent; it is started again at once."""
+
+    @abc.abstractmethod
+    async def stop_agent(self, node: str) -> None:
+        """Let a node be without its agent, until :meth:`start_agent`."""
+
+    @abc.abstractmethod
+    async def start_agent(self, node: str) -> None:
+        """Let it have one again."""
 
     @abc.abstractmethod
     async def kill_agents_at_commands(self, nodes: Iterable[str]) -> None:
@@ -233,6 +244,17 @@ class Machines(abc.ABC):
         """Have a machine end by itself, by ``reboot -f`` say; after how many seconds it did, None: it did not."""
         began = self.now()
         self.start(node, command)
+        if not await self._ends(node, seconds * self.patience):
+            self.journal.tell(self.now(), node, f"has not ended after {self.now() - began:.1f} s")
+            return None
+        self.journal.power(self.now(), node, on=False)
+        return self.now() - began
+
+    async def shut_down(self, node: str, seconds: float) -> float | None:
+        """Have a machine end in order, the shipped unit with it; after how many seconds it did, None: it did not."""
+        began = self.now()
+        self.journal.tell(began, node, "is told to end in order")
+        await self._shut_down(node)
         if not await self._ends(node, seconds * self.patience):
             self.journal.tell(self.now(), node, f"has not ended after {self.now() - began:.1f} s")
             return None

@@ -48,6 +48,16 @@ KillMode=process
 WantedBy=multi-user.target
 """
 
+_PROGRAM = """#!/bin/sh
+export PYTHONPATH=/opt/quorate/site PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 -m quorate "$@"
+"""
+
+#: The program is on a file system that must not go before it has run.
+_SHUTDOWN_DROP_IN = """[Unit]
+RequiresMountsFor=/opt/quorate
+"""
+
 
 def slowness(system: System) -> float:
     """How much longer than on hardware everything may take here."""
@@ -201,11 +211,21 @@ class QemuMachines(Machines):
         await vm.write_file("/etc/systemd/system/quorate-agent.service", unit.encode())
         # Where volumes are made, what `agent --check` tells a person to do is done; "check" shows that it tells.
         mended = MENDED if self._drbd else "true"
-        await self._ask(node, f"{mended}; systemctl daemon-reload; systemctl enable -q quorate-agent", 60)
+        await vm.write_file("/usr/bin/quorate", _PROGRAM.encode())
+        await vm.write_file("/etc/systemd/system/quorate-shutdown.service.d/metal.conf", _SHUTDOWN_DROP_IN.encode())
+        units = (
+            "chmod 755 /usr/bin/quorate && cp /opt/quorate/deploy/systemd/quorate-shutdown.service /etc/systemd/system/"
+            " && systemctl daemon-reload && systemctl enable -q quorate-agent quorate-shutdown"
+            " && systemctl start --no-block quorate-shutdown"
+        )
+        await self._ask(node, f"{mended}; {units}", 60)
         await self.start_agent(node)
 
+    async def stop_agent(self, node: str) -> None:
+        self.journal.tell(self.now(), node, "the agent is stopped")
+        await self._ask(node, "systemctl stop quorate-agent", 60)
+
     async def start_agent(self, node: str) -> None:
-        """Let the agent run."""
         await self._ask(node, "systemctl start --no-block quorate-agent", 60)
         if self._drbd:
             # The module comes with the agent; events are listened to as soon as it is there.
@@ -245,6 +265,9 @@ class QemuMachines(Machines):
 
     async def _ends(self, node: str, seconds: float) -> bool:
         return await self._vms[node].until_ended(seconds)
+
+    async def _shut_down(self, node: str) -> None:
+        await self._ask(node, "systemctl --no-block poweroff")
 
     async def kill_agent(self, node: str) -> None:
         self.journal.tell(self.now(), node, "the agent is killed")

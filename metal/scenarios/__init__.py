@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
-from metal.scenarios import growth, isolation, storage, volumes
+from metal.scenarios import growth, isolation, mishaps, storage, volumes
 from metal.stage import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = (*storage.SCENARIOS, *volumes.SCENARIOS, *isolation.SCENARIOS, *growth.SCENARIOS)
+SCENARIOS: tuple[Scenario, ...] = (
+    *storage.SCENARIOS,
+    *volumes.SCENARIOS,
+    *mishaps.SCENARIOS,
+    *isolation.SCENARIOS,
+    *growth.SCENARIOS,
+)
 
 
 def chosen(patterns: str) -> tuple[Scenario, ...]:

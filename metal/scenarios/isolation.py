@@ -295,10 +295,8 @@ async def ends_under_a_writer(stage: Stage, *, user: bool) -> None:
 Play = Callable[[Stage], Awaitable[None]]
 
 
-def _kernel(
-    name: str, about: str, play: Play, nodes: int = 3, seconds: float = 300.0, *, predicted: bool = True
-) -> Scenario:
-    return Scenario(name, about, play, nodes=nodes, agents=False, drbd=True, seconds=seconds, predicted=predicted)
+def _kernel(name: str, about: str, play: Play, nodes: int = 3, seconds: float = 300.0) -> Scenario:
+    return Scenario(name, about, play, nodes=nodes, agents=False, drbd=True, seconds=seconds)
 
 
 def _prevention(layout: str, kind: str, order: str, *, busy: bool) -> Scenario:
@@ -341,21 +339,10 @@ SCENARIOS = (
         "diskless-primary", "2D, used without a disk: one disk is detached", partial(held_diskless_primary, hold=False)
     ),
     _kernel("diskless-primary-held", "the same, I/O held at once", partial(held_diskless_primary, hold=True)),
-    *(
-        _kernel(name, about, play, predicted=False)
-        for name, about, play in (
-            (
-                "reboot-suspended",
-                "a suspended primary is rebooted",
-                partial(reboot_while_suspended, failed_first=False),
-            ),
-            (
-                "reboot-failed-first",
-                "the same, its I/O failed first",
-                partial(reboot_while_suspended, failed_first=True),
-            ),
-            ("poweroff-user", "the using node powers off, bare", partial(ends_under_a_writer, user=True)),
-            ("poweroff-other", "the other copy's node powers off, bare", partial(ends_under_a_writer, user=False)),
-        )
+    _kernel("reboot-suspended", "a suspended primary is rebooted", partial(reboot_while_suspended, failed_first=False)),
+    _kernel(
+        "reboot-failed-first", "the same, its I/O failed first", partial(reboot_while_suspended, failed_first=True)
     ),
+    _kernel("poweroff-user", "the using node powers off, bare", partial(ends_under_a_writer, user=True)),
+    _kernel("poweroff-other", "the other copy's node powers off, bare", partial(ends_under_a_writer, user=False)),
 )
