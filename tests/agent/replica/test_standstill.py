@@ -308,6 +308,15 @@ def test_what_is_done_about_a_copy_that_stands_still(status: DrbdStatus, expecte
     assert [each.reason for each in found.status.drbd.standstills] == ["SyncStalled"]
 
 
+@pytest.mark.parametrize("seconds", [-0.001, -3600.0, 0.0, 44.0])
+def test_what_has_not_stood_for_a_while_is_left_alone(seconds: float) -> None:
+    """A pass may be a little older than what it finds noted, where time does not stand still: so on every real node."""
+    found = decide(standing(view(shown=kernel("Inconsistent")), Sign.TAKING, seconds=seconds), NOW)
+    assert commands_of(found) == []
+    assert found.status.drbd.standstills == ()
+    assert found.again is not None
+
+
 def test_a_second_cure_tries_the_other_link_and_waits_ever_longer() -> None:
     stalled = standing(view(shown=kernel("Inconsistent")), Sign.TAKING)
     tried = outcome("rejoin", "taking", exit_code=0, age=5)

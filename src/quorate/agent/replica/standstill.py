@@ -184,7 +184,8 @@ def mend_standstill(view: View, now: datetime, settled: bool) -> Verdict:
     if not due:
         return _is_over(view, status, now)
     first = min(due, key=lambda key: due[key])
-    wait = (due[first] - (now - view.signs[first].since).total_seconds()) if now >= view.signs[first].since else 0.0
+    # What was noted a moment after this pass began, or before the clock was set back, has not stood for any time.
+    wait = due[first] - max(0.0, (now - view.signs[first].since).total_seconds())
     if wait > 0:
         return Verdict(unsettled=attaching, again=wait)
     if view.seen_at is None or (now - view.seen_at).total_seconds() > FRESH:

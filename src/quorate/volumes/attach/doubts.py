@@ -99,7 +99,7 @@ def _lost_quorum(view: VolumeView, now: datetime) -> ReplicatedVolumeStatus | No
         if not _counts(view, member):
             return noted
         prevented = actual.quorum_loss_prevented
-        return _with_doubt(noted, member, now, resumed=not _stands(replica), prevented=prevented)
+        return _with_doubt(noted, member, now, resumed=not _stands(member, replica), prevented=prevented)
     return None
 
 
@@ -405,10 +405,10 @@ def _report(view: VolumeView, member: Member) -> bool:
     return replica is not None and replica.report is not None
 
 
-def _stands(replica: ReplicaView) -> bool:
-    """Whether it is Primary still, and waits for quorum, by its own word."""
+def _stands(member: Member, replica: ReplicaView) -> bool:
+    """Whether it waits for quorum, by its own word, and is Primary still, or was demoted by a person's force."""
     report = replica.report
-    if report is None or report.role != Role.PRIMARY:
+    if report is None or (report.role != Role.PRIMARY and not member.force_secondary):
         return False
     return report.suspended_quorum or not (report.devices and report.devices[0].quorum)
 
