@@ -345,6 +345,14 @@ def test_a_user_that_died_for_good_keeps_nobody_waiting() -> None:
     assert promotable(dead) == {0, 1, 2}
 
 
+def test_who_is_meant_to_be_primary_and_is_not_yet_has_lost_nothing() -> None:
+    """Otherwise its loss would be noted and struck off again in turns, without end (found by the proof)."""
+    waiting = spoilt(used_on(0), 0, with_role("Secondary"))
+    own = waiting.by_name[ReplicaName(name(0))]
+    view = spoilt(cut(cut(waiting, 1, 0), 2, 0), 0, lambda _: own)
+    assert noticed(view, NOW) is None
+
+
 # What is not done meanwhile.
 
 
