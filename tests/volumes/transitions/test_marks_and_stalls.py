@@ -164,7 +164,7 @@ def in_touch(machines: Machines, one: int, other: int) -> bool:
 
 
 def ailments(machines: Machines, attached: set[int]) -> Iterator[Ailment]:
-    """Everything that can befall the copies as they are. Who is in use, or meant to be, has what was written."""
+    """Everything that can befall the copies as they are. Who is in use, is to be, or was last, has what was written."""
     copies, using = good(machines), {*users(machines), *attached}
     for number in copies:
         witnesses = [other for other in copies if other != number and in_touch(machines, other, number)]
@@ -256,7 +256,8 @@ def ailing(title: str, written: Written) -> Iterator[Ailing]:
     start = Kept(written.machines)
     every = list(mixes(written))
     both = (*written.before.datamesh.members, *written.after.datamesh.members)
-    attached = {member.node_id for member in both if member.attached}
+    last = written.after.last_promotion
+    attached = {each.node_id for each in both if each.attached or (last is not None and each.name == last.replica)}
     for mix in every if FULL else random.sample(every, min(AILING, len(every))):
         applied = start.copy()
         apply(applied, written, mix)
