@@ -126,8 +126,12 @@ def test_one_that_was_out_of_reach_is_forced_when_it_is_back() -> None:
                 return story.primaries() == []
 
             await lab.until("it is Secondary", demoted, 120)
+
+            async def forgotten() -> bool:
+                return not any(each.force_secondary for each in (await story.volume()).status.datamesh.members)
+
+            await lab.until("the word is forgotten", forgotten, 60)
             await story.until_calm()
-            assert not any(each.force_secondary for each in (await story.volume()).status.datamesh.members)
 
     run(main, seed=1)
 
