@@ -103,7 +103,11 @@ def _enough(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus, no
     )
     steps: tuple[Run, ...] = () if spare is None else (commands.discard_new(spare),)
     steps += (commands.retag(volume.group, volume.name, remove=served),) if served else ()
-    return attempt(piece, status, piece.light(*steps), now, still_usable=True) if steps else Decision(status)
+    if steps:
+        return attempt(piece, status, piece.light(*steps), now, still_usable=True)
+    # DRBD may just be looked at, because something was changed on it: that it has grown is seen then, and wakes nobody.
+    waits = former_ends(volume.tags) and piece.attached and not piece.kernel_current
+    return Decision(status, retry_after=LOOK_AT_DRBD if waits else None)
 
 
 def _too_small(piece: Piece, volume: SeenVolume, status: LVMLogicalVolumeStatus, now: datetime) -> Decision:
