@@ -160,6 +160,8 @@ class Memory:
         self.attempts: dict[str, dict[int, deque[datetime]]] = {}
         #: By resource: what should move in the kernel, and since when it has not.
         self.signs: dict[str, Signs] = {}
+        #: By resource: the look from which that was last noted.
+        self.noted: dict[str, DrbdStatus | None] = {}
         #: Kernel resources that belong to no replica of this node, and were told of.
         self.strangers: set[str] = set()
         #: The uids of operations that this process has declared Running, and not over.
@@ -196,6 +198,7 @@ class Memory:
             self.marked_since,
             self.link_rules,
             self.signs,
+            self.noted,
             self.attempts,
         ):
             known.pop(name, None)

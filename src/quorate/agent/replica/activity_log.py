@@ -55,8 +55,9 @@ def keep_log(view: View, now: datetime, settled: bool) -> Verdict:
         # Its metadata are as `create-md` and the first `up` made them: with a log, which needs no look and no report.
         return _seen(size)
     if known is not None and int(known) == size:
-        missing = {"activity_log_missing": False} if view.actual.activity_log_missing else {}
-        return changed(_restored(view, now, size), actual=missing)
+        restored = _restored(view, now, size)
+        found = view.actual.activity_log_missing
+        return changed(restored, actual={"activity_log_missing": False}) if found else restored
     if (known is not None or view.actual.activity_log_missing) and (renewal := _renewed(view, now, size)) is not None:
         return renewal
     if not view.volumes_current:

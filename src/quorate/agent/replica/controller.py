@@ -325,10 +325,12 @@ class Replicas:
 
     def _signs(self, resource: str, sighting: Sighting[DrbdStatus]) -> Signs:
         """What should move and does not, as of the last look that holds."""
-        known = self._node.memory.signs
-        if sighting.current:
-            known[resource] = noted(known.get(resource, {}), sighting.value, self._node.clock.now())
-        return known.get(resource, {})
+        memory, seen = self._node.memory, sighting.value
+        # The same look again tells nothing new, and most passes have no other.
+        if sighting.current and (seen is None or memory.noted.get(resource) is not seen):
+            memory.signs[resource] = noted(memory.signs.get(resource, {}), seen, self._node.clock.now())
+            memory.noted[resource] = seen
+        return memory.signs.get(resource, {})
 
     def _seen_at(self, resource: str) -> datetime | None:
         """When the kernel's resource was last looked at."""

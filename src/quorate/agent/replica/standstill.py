@@ -334,6 +334,9 @@ def standstills(view: View, now: datetime) -> tuple[Standstill, ...]:
         found.append(Standstill(reason=DRBDMoving.COMMAND_HUNG.code, since=hung[0].at, message=said[:512]))
     if status is None:
         return tuple(found)
+    parted = any(purpose.startswith(commands.PART) for purpose in view.outcomes)
+    if not view.signs and not parted:
+        return tuple(found)
     alone = [noted.since for (sign, _), noted in view.signs.items() if sign is Sign.ALONE]
     if view.port_taken and alone:
         port = view.config.address.port if view.config.address is not None else 0
