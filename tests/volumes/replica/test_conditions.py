@@ -425,7 +425,7 @@ KERNEL = [
     (spoilt(picture(), 0, with_drbd(status=None)), rvr.InSync.DISK_NOT_ATTACHED, "not there"),
     (spoilt(picture(), 0, with_device(disk_state="Brandnew")), rvr.InSync.INCONSISTENT, "Brandnew"),
     (STALE, rvr.InSync.AGENT_NOT_READY, ""),
-    (_doubted(stale=(name(0),)), rvr.InSync.STALE, "pvc-1-0 on n0 is UpToDate and lacks something"),
+    (_doubted(stale=(name(0),)), rvr.InSync.STALE, "pvc-1-0 on n0 may lack something of what others have"),
     (_doubted(resumed=True), rvr.InSync.NOT_COMPARED, "lost quorum while in use"),
     (picture(), rvr.DiskIOSuspended.DISK_IO_NOT_SUSPENDED_STATUS, ""),
     (suspended(picture()), rvr.DiskIOSuspended.DISK_IO_SUSPENDED_UNKNOWN_REASON, ""),
