@@ -124,6 +124,13 @@ def test_a_file_that_cannot_be_used_leaves_new_drives(tmp_path: Path, content: b
     assert made.node("node-1").host.powered
 
 
+def test_a_log_that_was_copied_is_kept_with_what_it_notes() -> None:
+    """A disk that grows has one at its new end before DRBD has grown: quorate up must go on saving."""
+    noted = saving.load(saving.dump({"copied": metadata.LogBlock([(0, 1024), (4096, 5120)])}))["copied"]
+    assert noted == metadata.LOG_MAGIC
+    assert noted.extents == ((0, 1024), (4096, 5120))
+
+
 def test_only_hardware_is_ever_written() -> None:
     with pytest.raises(TypeError, match="not known as a part of the hardware"):
         saving.dump({"clock": SystemClock()})

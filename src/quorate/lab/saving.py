@@ -18,7 +18,7 @@ from quorate.errors import QuorateError
 from quorate.lab.drives import Drive, Medium, Smart
 from quorate.lab.kernel.block import BlockDevice
 from quorate.lab.kernel.extents import BlockMap, BlockSet
-from quorate.lab.kernel.metadata import Flag, Metadata, PeerFlag, PeerMetadata
+from quorate.lab.kernel.metadata import Flag, LogBlock, Metadata, PeerFlag, PeerMetadata
 from quorate.lab.lvm.groups import LogicalVolume, PhysicalVolume, ThinPool, ThinVolume, VolumeGroup
 from quorate.lab.lvm.volume import Ground, Run
 
@@ -88,6 +88,8 @@ class _Writer:
             return [kind.__name__, [self.write(each) for each in sorted(value, key=repr)]]
         if kind is bytes:
             return ["bytes", value.decode("latin-1")]
+        if kind is LogBlock:
+            return ["log", self.write(value.extents)]
         if isinstance(value, enum.Enum):
             return ["enum", kind.__name__, value.value]
         return ["object", self._object(value)]
@@ -120,6 +122,8 @@ class _Reader:
                 return _ENUMS[content](value[2])
             case "bytes":
                 return content.encode("latin-1")
+            case "log":
+                return LogBlock(self.read(content))
             case "dict":
                 return {self.read(key): self.read(each) for key, each in content}
             case "list":

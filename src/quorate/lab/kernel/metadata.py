@@ -6,7 +6,7 @@ node id; whether a slot in the bitmap area is given to the peer is ``bitmap_inde
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import IntFlag
@@ -30,7 +30,7 @@ class LogBlock(bytes):
 
     extents: tuple[tuple[int, int], ...]
 
-    def __new__(cls, noted: BlockSet) -> Self:
+    def __new__(cls, noted: Iterable[tuple[int, int]]) -> Self:
         """With the extents that were noted as active."""
         made = super().__new__(cls, LOG_MAGIC)
         made.extents = tuple(noted)
